@@ -25,7 +25,6 @@ from evalsite.accounts.personal_data import erase_person, erasure_in_words, pers
 from evalsite.accounts.roles import Role, role_of
 from evalsite.accounts.second_factors import require_factors, required_roles, reset_factors, sign_out_without_factor
 from evalsite.accounts.services import (
-    IssuedPassword,
     MadeInvitation,
     audit_entries,
     create_person,
@@ -50,6 +49,7 @@ from evalsite.base.actions.declarations import (
     columns,
 )
 from evalsite.base.http import SentFile
+from evalsite.base.rows import Issued
 from evalsite.base.tables import CONTENT_TYPES
 from evalsite.base.types import JsonDict, JsonObject
 
@@ -58,8 +58,8 @@ person_facts = columns(  # never a password
 )
 
 
-def _issued(issued: IssuedPassword) -> JsonDict:
-    return person_facts(issued.person) | {"password": issued.password}
+def _issued(issued: Issued[User]) -> JsonDict:
+    return person_facts(issued.row) | {"password": issued.secret}
 
 
 class PeopleFilterForm(forms.Form):
@@ -83,7 +83,7 @@ PEOPLE: Noun[User] = Noun(
 
 
 @PEOPLE.new(CREATE, permission="auth.add_user", form=PersonCreateForm, shown=_issued, is_secret=True)
-def add_person(act: ActionCall[None, PersonCreateForm]) -> IssuedPassword:
+def add_person(act: ActionCall[None, PersonCreateForm]) -> Issued[User]:
     """Make an account with a role. Its password is generated and shown once."""
     details = act.form.details(act.data["username"])
     return create_person(details=details, role=Role(act.data["role"]), actor=act.actor)
@@ -116,7 +116,7 @@ def change_person(act: ActionCall[User, PersonUpdateForm]) -> User:
 
 
 @PEOPLE.one("new-password", permission="auth.change_user", shown=_issued, is_secret=True)
-def new_password(act: ActionCall[User, NoInput]) -> IssuedPassword:
+def new_password(act: ActionCall[User, NoInput]) -> Issued[User]:
     """Give a person a new password, shown once; all their sessions end, and so does a lock-out."""
     return issue_password(person=act.subject, actor=act.actor)
 

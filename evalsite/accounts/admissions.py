@@ -106,7 +106,7 @@ def _create(claims: Claims, role: Role | None) -> User:
     try:
         UnicodeUsernameValidator()(details.username)
         with transaction.atomic():
-            person = create_person(details=details, role=role, actor=None).person
+            person = create_person(details=details, role=role, actor=None).row
             person.set_unusable_password()
             person.save(update_fields=["password"])
     except (ValidationError, Refused) as error:

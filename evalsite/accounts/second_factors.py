@@ -78,14 +78,6 @@ WRONG = "This passkey was not accepted. Try again, or use another way."
 
 
 @dataclass(frozen=True, slots=True)
-class PasskeyQuestion:
-    """What a browser is asked, and what has to be kept until it answers."""
-
-    options: str  # JSON
-    state: JsonDict
-
-
-@dataclass(frozen=True, slots=True)
 class Passkey:
     """A passkey as it is stored: what its signatures are checked with, the digest of its identifier, and its count."""
 
@@ -94,8 +86,11 @@ class Passkey:
     counter: int
 
 
-def ask_for_new(host: str, *, person_key: int, name: str, known: Iterable[str]) -> PasskeyQuestion:
-    """Ask a browser to make a passkey for a person, on a device that has none of those known."""
+def ask_for_new(host: str, *, person_key: int, name: str, known: Iterable[str]) -> tuple[str, JsonDict]:
+    """Ask a browser to make a passkey for a person, on a device that has none of those known.
+
+    Returns the question in JSON, and what has to be kept until the browser answers.
+    """
     from fido2.webauthn import PublicKeyCredentialUserEntity, ResidentKeyRequirement, UserVerificationRequirement
 
     user = PublicKeyCredentialUserEntity(name=name, id=_handle(person_key), display_name=name)
@@ -105,7 +100,7 @@ def ask_for_new(host: str, *, person_key: int, name: str, known: Iterable[str]) 
         resident_key_requirement=ResidentKeyRequirement.PREFERRED,
         user_verification=UserVerificationRequirement.PREFERRED,
     )
-    return PasskeyQuestion(json.dumps(dict(options)["publicKey"]), state)
+    return json.dumps(dict(options)["publicKey"]), state
 
 
 def read_new(host: str, *, state: JsonDict, answer: str) -> Passkey:
@@ -119,14 +114,17 @@ def read_new(host: str, *, state: JsonDict, answer: str) -> Passkey:
     return Passkey(base64.b64encode(bytes(data)).decode(), _passkey_digest(data.credential_id), made.counter)
 
 
-def ask_for_one(host: str, *, known: Iterable[str], alone: bool) -> PasskeyQuestion:
-    """Ask a browser for one of these passkeys; `alone`: for any, whose device has to know the person as well."""
+def ask_for_one(host: str, *, known: Iterable[str], alone: bool) -> tuple[str, JsonDict]:
+    """Ask a browser for one of these passkeys; `alone`: for any, whose device has to know the person as well.
+
+    Returns what `ask_for_new` does.
+    """
     from fido2.webauthn import UserVerificationRequirement
 
     wanted = UserVerificationRequirement.REQUIRED if alone else UserVerificationRequirement.PREFERRED
     credentials = [_credential(token) for token in known]
     options, state = _server(host).authenticate_begin(credentials or None, user_verification=wanted)
-    return PasskeyQuestion(json.dumps(dict(options)["publicKey"]), state)
+    return json.dumps(dict(options)["publicKey"]), state
 
 
 def digest_in(answer: str) -> str:

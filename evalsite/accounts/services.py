@@ -30,7 +30,7 @@ from django_rq import job
 from evalsite.accounts.audit import record
 from evalsite.accounts.models import AuditEntry, Invitation, Organisation
 from evalsite.accounts.roles import Role, highest, role_of, set_role
-from evalsite.base.rows import assign, lock_row
+from evalsite.base.rows import Issued, assign, lock_row
 from evalsite.base.types import JsonDict, Refused
 
 PASSWORD_LETTERS = "abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # noqa: S105 - no two look alike
@@ -51,26 +51,13 @@ class PersonDetails:
     email: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class IssuedPassword:
-    """A person with a password that was made up just now. It is shown once and stored nowhere in clear."""
-
-    person: User
-    password: str
-
-    @property
-    def pk(self) -> int:
-        """The number of the person."""
-        return self.person.pk
-
-
 def make_password() -> str:
     """Return a password nobody has chosen."""
     return "".join(secrets.choice(PASSWORD_LETTERS) for _ in range(PASSWORD_LENGTH))
 
 
 @transaction.atomic
-def create_person(*, details: PersonDetails, role: Role, actor: User | None, password: str = "") -> IssuedPassword:
+def create_person(*, details: PersonDetails, role: Role, actor: User | None, password: str = "") -> Issued[User]:
     """Make an account with a password of its own, unless one is given.
 
     Raises:
@@ -91,7 +78,7 @@ def create_person(*, details: PersonDetails, role: Role, actor: User | None, pas
     person.save()
     set_role(user=person, role=role)
     record(actor, "person.created", person, role=role.value)
-    return IssuedPassword(person, chosen)
+    return Issued(person, chosen)
 
 
 @transaction.atomic
@@ -129,7 +116,7 @@ def update_own_details(*, person: User, details: PersonDetails) -> User:
 
 
 @transaction.atomic
-def issue_password(*, person: User, actor: User | None) -> IssuedPassword:
+def issue_password(*, person: User, actor: User | None) -> Issued[User]:
     """Give a person a new password, sign them out everywhere and lift a lock-out.
 
     Raises:
@@ -142,7 +129,7 @@ def issue_password(*, person: User, actor: User | None) -> IssuedPassword:
     person.save(update_fields=["password"])
     clear_lockout(username=person.username)
     record(actor, "person.password_issued", person)
-    return IssuedPassword(person, password)
+    return Issued(person, password)
 
 
 def _apply(person: User, details: PersonDetails, is_active: bool) -> JsonDict:
@@ -373,7 +360,7 @@ def set_up(*, code: str, details: PersonDetails, password: str, organisation: st
     name_organisation(organisation)
     if not is_new():
         raise SetupRefused("The site has an admin already. Sign in.")
-    person = create_person(details=details, role=Role.ADMIN, actor=None, password=password).person
+    person = create_person(details=details, role=Role.ADMIN, actor=None, password=password).row
     record(person, "site.set_up", organisation or "site")
     return person
 
@@ -477,7 +464,7 @@ def accept(*, invitation: Invitation, details: PersonDetails, password: str, at:
         raise InvitationRefused("This invitation is not valid any more.")
     invitation.used_at = at
     invitation.save(update_fields=["used_at"])
-    person = create_person(details=details, role=Role(invitation.role), actor=None, password=password).person
+    person = create_person(details=details, role=Role(invitation.role), actor=None, password=password).row
     record(person, "invitation.used", invitation, email=invitation.email)
     return person
 

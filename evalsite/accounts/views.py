@@ -74,6 +74,7 @@ from evalsite.accounts.services import (
 from evalsite.accounts.sessions import ENROL, SessionRefused, end_sessions, open_sessions
 from evalsite.base.actions.pages import show_refusal
 from evalsite.base.http import PageRequest, get_view, page_of
+from evalsite.base.rows import Issued
 from evalsite.base.types import JsonDict, Refused
 from evalsite.serving.middleware import told_address
 from judging.services.long_jobs import enqueue_once
@@ -94,7 +95,7 @@ def person_list(request: PageRequest) -> HttpResponse:
     return render(request, "accounts/person_list.html", context)
 
 
-def person_created(request: PageRequest, issued: services.IssuedPassword) -> HttpResponse:
+def person_created(request: PageRequest, issued: Issued[User]) -> HttpResponse:
     """Show the first password of a new account, once."""
     return render(request, "accounts/person_password.html", {"issued": issued, "is_new": True})
 
@@ -104,7 +105,7 @@ def person_changed(_request: PageRequest, _person: User) -> HttpResponse:
     return redirect("accounts:person-list")
 
 
-def password_issued(request: PageRequest, issued: services.IssuedPassword) -> HttpResponse:
+def password_issued(request: PageRequest, issued: Issued[User]) -> HttpResponse:
     """Show a new password, once."""
     return render(request, "accounts/person_password.html", {"issued": issued, "is_new": False})
 
@@ -407,9 +408,10 @@ def _signed_in(request: HttpRequest, person: User, to: str) -> HttpResponse:
     return response
 
 
-def _asked(request: HttpRequest, question: factors.PasskeyQuestion) -> str:
-    keep_question(request, question.state)
-    return question.options
+def _asked(request: HttpRequest, question: tuple[str, JsonDict]) -> str:
+    options, state = question
+    keep_question(request, state)
+    return options
 
 
 def _host(request: HttpRequest) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
@@ -16,23 +15,11 @@ from evalsite.accounts.audit import record
 from evalsite.accounts.roles import Scope
 from evalsite.accounts.second_factors import FactorRefused, has_to_enrol
 from evalsite.api.models import ApiToken
+from evalsite.base.rows import Issued
 
 PREFIX = "evs_"
 SHOWN = len(PREFIX) + 6  # characters of a token that its list shows
 USE_IS_WRITTEN_EVERY = timedelta(minutes=1)
-
-
-@dataclass(frozen=True, slots=True)
-class MadeToken:
-    """A new token with its text, which is shown once."""
-
-    token: ApiToken
-    text: str
-
-    @property
-    def pk(self) -> int:
-        """The number of the token."""
-        return self.token.pk
 
 
 def digest_of(text: str) -> str:
@@ -41,7 +28,7 @@ def digest_of(text: str) -> str:
 
 
 @transaction.atomic
-def make_token(*, owner: User, name: str, scopes: Iterable[Scope], days: int, at: datetime) -> MadeToken:
+def make_token(*, owner: User, name: str, scopes: Iterable[Scope], days: int, at: datetime) -> Issued[ApiToken]:
     """Store a token and return it with its text, which nobody can read again.
 
     Raises:
@@ -60,7 +47,7 @@ def make_token(*, owner: User, name: str, scopes: Iterable[Scope], days: int, at
         ends_at=at + timedelta(days=days),
     )
     record(owner, "token.made", token, days=days, scopes=token.scopes)
-    return MadeToken(token, text)
+    return Issued(token, text)
 
 
 @transaction.atomic

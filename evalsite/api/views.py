@@ -17,12 +17,13 @@ from evalsite.accounts.roles import scope_of
 from evalsite.api.actions.tokens import TokenForm
 from evalsite.api.actions.trace_sources import SENDS_TRACES, trace_sources
 from evalsite.api.actions.webhooks import WebhookChangeForm
-from evalsite.api.models import Webhook
+from evalsite.api.models import ApiToken, Webhook
 from evalsite.api.problems import SIGN_IN, RequestProblem, check_rate
-from evalsite.api.tokens import MadeToken, find_token, tokens_of
+from evalsite.api.tokens import find_token, tokens_of
 from evalsite.api.traces import SURPLUS, TooMuchWaiting, open_source, receive
 from evalsite.api.webhooks import secret_text
 from evalsite.base.http import PageRequest, get_view
+from evalsite.base.rows import Issued
 from evalsite.base.types import JsonDict, Refused
 from judging.specs.records.files.otlp import (
     JSON,
@@ -49,9 +50,9 @@ def token_context(request: PageRequest, _subject: None) -> JsonDict:
     return {"tokens": tokens_of(request.user), "now": timezone.now()}
 
 
-def token_made(request: PageRequest, made: MadeToken) -> HttpResponse:
+def token_made(request: PageRequest, made: Issued[ApiToken]) -> HttpResponse:
     """Show the text of a new token, once."""
-    context = token_context(request, None) | {"form": TokenForm(), "made": made.text}
+    context = token_context(request, None) | {"form": TokenForm(), "made": made.secret}
     return render(request, PAGE, context)
 
 

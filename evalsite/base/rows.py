@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 from django.conf import settings
@@ -26,6 +27,19 @@ T = TypeVar("T")
 DEBATES, REPORTS, REVIEW = "debates/", "reports/", "review/"  # what the addresses of these apps begin with
 SHOWN_OF_TEXT = 200  # characters of one that was changed
 _CONVERTER = re.compile(r"<[^>]+>")
+
+
+@dataclass(frozen=True, slots=True)
+class Issued(Generic[Row]):
+    """What was made just now, with its secret: that is shown once and stored nowhere in clear."""
+
+    row: Row
+    secret: str
+
+    @property
+    def pk(self) -> Any:
+        """The number of the row."""
+        return self.row.pk
 
 
 def batches(rows: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -12,7 +12,8 @@ from django.db import transaction
 from debate.jobs import launch_debates
 from debate.services.set_plans import DebateWish, create_debate_set
 from evalsite.accounts.roles import Role
-from evalsite.accounts.services import IssuedPassword, PersonDetails, create_person, issue_password
+from evalsite.accounts.services import PersonDetails, create_person, issue_password
+from evalsite.base.rows import Issued
 from evalsite.base.types import JsonDict
 from evalsite.review.selectors.audits import AuditSubject, subject_of_debates, subject_of_run
 from evalsite.review.services.run_referrals import plan_audit
@@ -82,7 +83,7 @@ PEOPLE = (
 )
 
 
-def admit_people() -> list[IssuedPassword]:
+def admit_people() -> list[Issued[User]]:
     """Make the demo's people, or give those that exist new passwords, and return the passwords in clear."""
     existing = {person.username: person for person in User.objects.filter(username__startswith="demo-")}
     return [

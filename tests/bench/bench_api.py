@@ -64,7 +64,7 @@ def _client() -> Any:
     from evalsite.api.tokens import make_token
 
     owner = User.objects.get(username="bench-admin")
-    text = make_token(owner=owner, name="bench", scopes=Scope, days=1, at=timezone.now()).text
+    text = make_token(owner=owner, name="bench", scopes=Scope, days=1, at=timezone.now()).secret
     return Client(headers={"authorization": f"Bearer {text}"}, SERVER_NAME="127.0.0.1")
 
 

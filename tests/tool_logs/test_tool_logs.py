@@ -184,7 +184,7 @@ def test_traces_that_the_exporter_of_opentelemetry_sends_are_stored_whole(
     tmp_path: Path, packing: str, live_server: Any
 ) -> None:
     person, at = factories.user(role=Role.RESEARCHER), timezone.now()
-    token = make_token(owner=person, name="exporter", scopes=[Scope.RUN], days=1, at=at).text
+    token = make_token(owner=person, name="exporter", scopes=[Scope.RUN], days=1, at=at).secret
     variables = {
         "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": f"{live_server.url}/v1/traces",
         "OTEL_EXPORTER_OTLP_TRACES_HEADERS": f"Authorization=Bearer%20{token},Evalsite-Benchmark=Weather%20desk",

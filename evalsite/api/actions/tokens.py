@@ -6,7 +6,7 @@ from django import forms
 
 from evalsite.accounts.roles import Scope
 from evalsite.api.models import ApiToken
-from evalsite.api.tokens import MadeToken, make_token, revoke_token, tokens_of
+from evalsite.api.tokens import make_token, revoke_token, tokens_of
 from evalsite.base.actions.declarations import (
     CREATE,
     ActionCall,
@@ -16,6 +16,7 @@ from evalsite.base.actions.declarations import (
     columns,
 )
 from evalsite.base.form_fields import NameField
+from evalsite.base.rows import Issued
 
 ADDS_TOKENS = "api.add_apitoken"
 
@@ -54,11 +55,11 @@ TOKENS: Noun[ApiToken] = Noun(
     CREATE,
     permission=ADDS_TOKENS,
     form=TokenForm,
-    shown=lambda made: _token_facts(made.token) | {"token": made.text},
+    shown=lambda made: _token_facts(made.row) | {"token": made.secret},
     is_secret=True,
     needs_person=True,
 )
-def add_token(act: ActionCall[None, TokenForm]) -> MadeToken:
+def add_token(act: ActionCall[None, TokenForm]) -> Issued[ApiToken]:
     """Make a token, which a script signs in with. Its text is shown once; only a hash of it is stored."""
     data = act.data
     scopes = [Scope(name) for name in data["scopes"]]

@@ -38,7 +38,7 @@ class Command(JsonCommand):
         details = PersonDetails(username, email=options["email"])
         issued = create_person(details=details, role=Role.ADMIN, actor=None, password=password)
         result: JsonDict = {"username": username, "role": Role.ADMIN.value}
-        return result if password else result | {"password": issued.password}
+        return result if password else result | {"password": issued.secret}
 
 
 def check_account(username: str, email: str) -> None:

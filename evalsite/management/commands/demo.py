@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.timezone import now
 
-from evalsite.accounts.services import IssuedPassword
+from evalsite.base.rows import Issued
 from evalsite.demo.content import DemoContent, admit_people, load_content, role_in_demo, start_work
 from evalsite.serving.broker import ensure_broker
 from evalsite.serving.locations import private_folder, write_record
@@ -67,9 +68,9 @@ class Command(BaseCommand):
         self.stdout.write(f"{time.time() - self.since:4.0f} s  {text}")
         self.stdout.flush()
 
-    def _welcome(self, plan: SitePlan, passwords: list[IssuedPassword], accounts: Path) -> None:
+    def _welcome(self, plan: SitePlan, passwords: list[Issued[User]], accounts: Path) -> None:
         lines = [
-            f"  {role_in_demo(issued.person.username):<11} {issued.person.username:<16} {issued.password}"
+            f"  {role_in_demo(issued.row.username):<11} {issued.row.username:<16} {issued.secret}"
             for issued in passwords
         ]
         write_record(data_dir=settings.DATA_DIR, address=plan.address, environment=os.environ)

@@ -60,7 +60,7 @@ def _signs_on() -> JsonDict:
     check_account(settings.INIT_ADMIN, settings.INIT_EMAIL)
     details = PersonDetails(settings.INIT_ADMIN, email=settings.INIT_EMAIL)
     with transaction.atomic():
-        person = create_person(details=details, role=Role.ADMIN, actor=None).person
+        person = create_person(details=details, role=Role.ADMIN, actor=None).row
         person.set_unusable_password()
         person.save(update_fields=["password"])
     return {"username": person.username, "role": Role.ADMIN.value, "signs_in_with": settings.OIDC_NAME}

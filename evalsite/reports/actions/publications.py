@@ -22,13 +22,14 @@ from evalsite.base.actions.declarations import (
     columns,
 )
 from evalsite.base.http import SentFile, table_file
+from evalsite.base.rows import Issued
 from evalsite.base.tables import CONTENT_TYPES, DATA_TYPES
 from evalsite.base.types import JsonDict, Refused
 from evalsite.reports.actions.results import SCORES
 from evalsite.reports.forms import PinForm, SavedViewForm, ShareForm
 from evalsite.reports.models import OfficialBoard, SavedView, ShareLink
 from evalsite.reports.selectors.graders import graders_named, graders_of
-from evalsite.reports.services.publications import IssuedLink, create_share, delete_view, revoke_share, save_view
+from evalsite.reports.services.publications import create_share, delete_view, revoke_share, save_view
 from evalsite.reports.services.suite_boards import pin_board, unpin_board
 from judging.actions.references import SUITE
 from judging.actions.runs import RUNS
@@ -110,9 +111,9 @@ LINKS: Noun[ShareLink] = Noun(
     form=ShareForm,
     needs_person=True,
     is_secret=True,
-    shown=lambda issued: link_facts(issued.link) | {"path": reverse("reports:shared-board", args=[issued.token])},
+    shown=lambda issued: link_facts(issued.row) | {"path": reverse("reports:shared-board", args=[issued.secret])},
 )
-def share(act: ActionCall[None, ShareForm]) -> IssuedLink:
+def share(act: ActionCall[None, ShareForm]) -> Issued[ShareLink]:
     """Make a link to a leaderboard and its results for people without an account. Its address is shown once."""
     return create_share(**act.data, actor=act.person, at=act.at)
 

@@ -18,6 +18,7 @@ from django.http import QueryDict
 
 from evalsite.accounts.audit import record
 from evalsite.base.formats import scale_of_figure
+from evalsite.base.rows import Issued
 from evalsite.base.types import JsonDict, Refused
 from evalsite.reports.models import SavedView, ShareLink
 from evalsite.reports.services.snapshots import ReportContent
@@ -81,20 +82,8 @@ def delete_view(*, view: SavedView, actor: User) -> None:
     view.delete()
 
 
-@dataclass(frozen=True, slots=True)
-class IssuedLink:
-    """A link that was made just now, with what its address holds: that is shown once and stored nowhere."""
-
-    link: ShareLink
-    token: str
-
-    @property
-    def pk(self) -> int:
-        return self.link.pk
-
-
 @transaction.atomic
-def create_share(*, suite: Suite, query: str, days: int, actor: User, at: datetime) -> IssuedLink:
+def create_share(*, suite: Suite, query: str, days: int, actor: User, at: datetime) -> Issued[ShareLink]:
     """Make a link to the leaderboard of a suite as `query` filters it; it ends after `days`."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
     link = ShareLink.objects.create(
@@ -106,7 +95,7 @@ def create_share(*, suite: Suite, query: str, days: int, actor: User, at: dateti
         expires_at=at + timedelta(days=days),
     )
     record(actor, "share.created", link, suite=suite.pk, days=days)
-    return IssuedLink(link, token)
+    return Issued(link, token)
 
 
 def open_share(token: str, *, at: datetime) -> ShareLink | None:

@@ -332,8 +332,8 @@ def share_list(request: PageRequest) -> HttpResponse:
         context |= {"suite": suite, "form": form}
         if form.is_valid():
             issued = share.carry_out(ActionCall(None, form, request.user, context["now"]))
-            path = reverse("reports:shared-board", args=[issued.token])
-            context |= {"issued": issued.link, "issued_url": request.build_absolute_uri(path)}
+            path = reverse("reports:shared-board", args=[issued.secret])
+            context |= {"issued": issued.row, "issued_url": request.build_absolute_uri(path)}
     links = ShareLink.objects.select_related("suite__benchmark", "created_by").order_by("-created_at", "-pk")
     return render(request, "reports/share_list.html", context | {"page_obj": page_of(request, links)})
 

@@ -175,7 +175,7 @@ def test_a_site_without_passwords_takes_and_gives_none(client: Client, directory
     directory.PASSWORDS = False
 
     page = client.get(reverse("login")).content.decode()
-    answer = client.post(reverse("login"), {"username": "ada", "password": issued.password})
+    answer = client.post(reverse("login"), {"username": "ada", "password": issued.secret})
     client.force_login(person)
     change = client.get(reverse("password_change"))
 

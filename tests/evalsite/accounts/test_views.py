@@ -38,12 +38,12 @@ def test_person_create_shows_the_password_once(client: Client, admin: User) -> N
     answer = client.post(reverse("accounts:person-create"), PERSON)
 
     issued = answer.context["issued"]
-    assert issued.password in answer.content.decode()
+    assert issued.secret in answer.content.decode()
     assert "no-store" in answer["Cache-Control"]
-    assert User.objects.get(username="ben").check_password(issued.password)
+    assert User.objects.get(username="ben").check_password(issued.secret)
     listing = client.get(reverse("accounts:person-list")).content.decode()
     assert "ben" in listing
-    assert issued.password not in listing
+    assert issued.secret not in listing
 
 
 def test_person_create_says_why_a_user_name_is_refused(client: Client, admin: User) -> None:
@@ -77,7 +77,7 @@ def test_person_password_ends_the_persons_sessions(client: Client, admin: User) 
     assert other.get(reverse("help")).status_code == 302
     ben.refresh_from_db()
     assert not ben.check_password("a long passphrase")
-    assert answer.context["issued"].person == ben
+    assert answer.context["issued"].row == ben
 
 
 @pytest.mark.parametrize("rows", [1, 3])

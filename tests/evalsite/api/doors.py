@@ -185,5 +185,5 @@ def by_api(action: Action[Any, Any], example: Example, entered: JsonObject, clie
 
 def api_client(person: User) -> Client:
     """Return a client that signs in with a new token of a person."""
-    token = make_token(owner=person, name="script", scopes=Scope, days=1, at=timezone.now()).text
+    token = make_token(owner=person, name="script", scopes=Scope, days=1, at=timezone.now()).secret
     return Client(headers={"authorization": f"Bearer {token}"}, enforce_csrf_checks=True, raise_request_exception=False)

@@ -268,7 +268,7 @@ def _shared() -> Example:
 
 def _revoked() -> Example:
     person = User.objects.get(username="researcher")
-    return Example(create_share(suite=factories.suite(), query="", days=7, actor=person, at=timezone.now()).link)
+    return Example(create_share(suite=factories.suite(), query="", days=7, actor=person, at=timezone.now()).row)
 
 
 def _gate() -> Example:

@@ -39,7 +39,7 @@ PROBLEM = "application/problem+json"
 
 def api_of(person: User) -> Client:
     """Return a client that signs in with a new token of a person."""
-    token = make_token(owner=person, name="script", scopes=Scope, days=1, at=timezone.now()).text
+    token = make_token(owner=person, name="script", scopes=Scope, days=1, at=timezone.now()).secret
     return Client(headers={"authorization": f"Bearer {token}"}, enforce_csrf_checks=True, raise_request_exception=False)
 
 
@@ -358,7 +358,7 @@ def test_only_a_valid_token_or_a_session_with_its_csrf_token_signs_in(ada: User)
 def test_scope_of_a_token_and_role_of_its_person_both_bind_at_every_operation(role: Role, scope: Scope) -> None:
     person = factories.user(role=role)
     token = make_token(owner=person, name="script", scopes=[scope], days=1, at=timezone.now())
-    api = Client(headers={"authorization": f"Bearer {token.text}"})
+    api = Client(headers={"authorization": f"Bearer {token.secret}"})
     needed = {f"report-{report.name}": (report.permission, Scope.READ) for report in REPORTS.values()}
     for noun in NOUNS.values():
         needed |= {f"{noun.name}-{verb}": (noun.view_permission, Scope.READ) for verb in noun.reading}

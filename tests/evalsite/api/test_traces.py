@@ -58,7 +58,7 @@ def written(name: str) -> list[bytes]:
 
 def token_text(role: Role = Role.RESEARCHER, *scopes: Scope) -> str:
     person = factories.user(role=role)
-    return make_token(owner=person, name="exporter", scopes=scopes or Scope, days=1, at=timezone.now()).text
+    return make_token(owner=person, name="exporter", scopes=scopes or Scope, days=1, at=timezone.now()).secret
 
 
 @pytest.fixture

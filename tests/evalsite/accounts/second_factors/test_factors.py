@@ -271,7 +271,7 @@ def test_who_gets_a_role_that_requires_a_factor_shows_it_at_once(ada: User, clie
 
 def test_a_required_factor_comes_before_tokens_of_the_api(ada: User) -> None:
     made = make_token(owner=ada, name="before", scopes=Scope, days=1, at=timezone.now())
-    script = Client(headers={"authorization": f"Bearer {made.text}"})
+    script = Client(headers={"authorization": f"Bearer {made.secret}"})
     own = Client()
     own.force_login(ada)
     factors.require_factors(roles=[Role.ADMIN], actor=ada)  # who requires it keeps their session

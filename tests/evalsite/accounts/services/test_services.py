@@ -35,8 +35,8 @@ def test_create_person_issues_a_password_that_works_and_is_nowhere_in_clear(admi
 
     stored = User.objects.get(username="ben")
     entry = AuditEntry.objects.get(action="person.created")
-    assert stored.check_password(issued.password)
-    assert issued.password not in stored.password
+    assert stored.check_password(issued.secret)
+    assert issued.secret not in stored.password
     assert (role_of(stored), stored.is_staff, stored.first_name) == (Role.ANNOTATOR, False, "Ben")
     assert (entry.actor, entry.subject, entry.subject_id, entry.detail) == (
         admin,
@@ -150,7 +150,7 @@ def test_issue_password_replaces_the_old_one_and_lifts_a_lockout(admin: User) ->
     issued = issue_password(person=ben, actor=admin)
 
     ben.refresh_from_db()
-    assert ben.check_password(issued.password)
+    assert ben.check_password(issued.secret)
     assert not ben.check_password("a long passphrase")
     assert not AccessAttempt.objects.exists()
     assert AuditEntry.objects.get(action="person.password_issued").actor == admin

@@ -116,8 +116,8 @@ def test_start_work_launches_one_run_and_one_set_of_debates_once() -> None:
 
 
 def test_admit_people_gives_new_passwords_at_every_start() -> None:
-    first = {one.person.username: one.password for one in admit_people()}
-    second = {one.person.username: (one.person, one.password) for one in admit_people()}
+    first = {one.row.username: one.secret for one in admit_people()}
+    second = {one.row.username: (one.row, one.secret) for one in admit_people()}
 
     assert {name: role_of(person) for name, (person, _) in second.items()} == {
         details.username: role for details, role in PEOPLE

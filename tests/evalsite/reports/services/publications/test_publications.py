@@ -9,10 +9,10 @@ import pytest
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
+from evalsite.base.rows import Issued
 from evalsite.reports.models import SavedView, ShareLink
 from evalsite.reports.services import publications
 from evalsite.reports.services.publications import (
-    IssuedLink,
     ViewRefused,
     create_share,
     open_share,
@@ -82,7 +82,7 @@ def test_save_view_refuses(name: str, query: str, why: str, monkeypatch: pytest.
     assert (str(refused.value), SavedView.objects.count()) == (why, 2)
 
 
-def _issued() -> IssuedLink:
+def _issued() -> Issued[ShareLink]:
     actor = factories.user("rita", Role.RESEARCHER)
     return create_share(suite=factories.suite(), query="mode=human", days=30, actor=actor, at=NOON)
 
@@ -91,8 +91,8 @@ def test_create_share_stores_the_hash_of_256_random_bits_and_tells_the_audit_log
     issued = _issued()
 
     link = ShareLink.objects.get()
-    assert len(issued.token) == 43  # 256 bits, 6 by character
-    assert link.token_hash == hashlib.sha256(issued.token.encode()).hexdigest()
+    assert len(issued.secret) == 43  # 256 bits, 6 by character
+    assert link.token_hash == hashlib.sha256(issued.secret.encode()).hexdigest()
     assert link.expires_at == NOON + timedelta(days=30)
     entry = AuditEntry.objects.get()
     assert (entry.action, entry.subject_id, entry.detail) == (
@@ -100,15 +100,15 @@ def test_create_share_stores_the_hash_of_256_random_bits_and_tells_the_audit_log
         link.pk,
         {"suite": link.suite_id, "days": 30},
     )
-    assert issued.token not in f"{vars(link)} {vars(entry)}"
+    assert issued.secret not in f"{vars(link)} {vars(entry)}"
 
 
 def test_open_share_finds_a_link_until_it_ends() -> None:
     issued = _issued()
 
-    opened = [open_share(issued.token, at=NOON + timedelta(days=days)) for days in (0, 29, 30)]
+    opened = [open_share(issued.secret, at=NOON + timedelta(days=days)) for days in (0, 29, 30)]
 
-    assert opened == [issued.link, issued.link, None]
+    assert opened == [issued.row, issued.row, None]
     assert open_share("x" * 43, at=NOON) is None
     assert ShareLink.objects.get().opened_at == NOON + timedelta(days=29)
 
@@ -117,7 +117,7 @@ def test_revoke_share_ends_a_link_once() -> None:
     issued = _issued()
 
     for _ in range(2):
-        revoke_share(link=issued.link, actor=issued.link.created_by, at=NOON)
+        revoke_share(link=issued.row, actor=issued.row.created_by, at=NOON)
 
-    assert open_share(issued.token, at=NOON) is None
+    assert open_share(issued.secret, at=NOON) is None
     assert AuditEntry.objects.filter(action="share.revoked").count() == 1
