@@ -461,10 +461,10 @@ _WORD = re.compile(rf"(?:{_UNSPACED}|(?:(?!{_UNSPACED})\w)+|[^\w\s])\s*|\s+")
 
 @dataclass(frozen=True, slots=True)
 class DiffPiece:
-    """A stretch of text."""
+    """A stretch of two texts: in both, only in the first (`removed`) or only in the second (`added`)."""
 
     text: str
-    differs: bool
+    change: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -479,16 +479,8 @@ class Differences:
         """Whether two long texts share so little that marks would stand on nearly every word."""
         pieces = self.a + self.b
         length = sum(len(piece.text) for piece in pieces)
-        shared = sum(len(piece.text) for piece in pieces if not piece.differs)
+        shared = sum(len(piece.text) for piece in pieces if not piece.change)
         return length > LONG_TEXTS and shared < LEAST_SHARED * length
-
-
-@dataclass(frozen=True, slots=True)
-class MergedPiece:
-    """A stretch of two texts written as one: in both, only in the first (`removed`) or only in the second (`added`)."""
-
-    text: str
-    change: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -506,10 +498,13 @@ def compare(a: str, b: str) -> Differences | None:
     if len(words_a) + len(words_b) > MOST_WORDS:
         return None
     runs = _runs(words_a, words_b)
-    return Differences(_pieces([(run.a, run.differs) for run in runs]), _pieces([(run.b, run.differs) for run in runs]))
+    return Differences(
+        _pieces([(run.a, "removed" if run.differs else "") for run in runs]),
+        _pieces([(run.b, "added" if run.differs else "") for run in runs]),
+    )
 
 
-def merge(a: str, b: str) -> tuple[MergedPiece, ...]:
+def merge(a: str, b: str) -> tuple[DiffPiece, ...]:
     """Return two texts as one, with what only the first has before what only the second has.
 
     Texts that are too long to compare are one removed and one added piece.
@@ -517,12 +512,12 @@ def merge(a: str, b: str) -> tuple[MergedPiece, ...]:
     words_a, words_b = _WORD.findall(a), _WORD.findall(b)
     is_long = len(words_a) + len(words_b) > MOST_WORDS
     runs = [_Run(words_a, words_b, differs=True)] if is_long and a != b else _runs(words_a, words_b)
-    pieces: list[MergedPiece] = []
+    pieces: list[DiffPiece] = []
     for differs, group in groupby(runs, key=attrgetter("differs")):
         found = list(group)
         removed, added = ("".join(word for run in found for word in words(run)) for words in (_FIRST, _SECOND))
         written = [(removed, "removed"), (added, "added")] if differs else [(added, "")]
-        pieces += [MergedPiece(text, change) for text, change in written if text]
+        pieces += [DiffPiece(text, change) for text, change in written if text]
     return tuple(pieces)
 
 
@@ -546,13 +541,13 @@ def _is_island(runs: Sequence[_Run], index: int) -> bool:
     return inside and sum(word[0].isalnum() for word in runs[index].a) < FEWEST_SHARED
 
 
-def _pieces(stretches: Sequence[tuple[Sequence[str], bool]]) -> tuple[DiffPiece, ...]:
+def _pieces(stretches: Sequence[tuple[Sequence[str], str]]) -> tuple[DiffPiece, ...]:
     """Stretches with their neighbours of the same kind made one."""
     pieces: list[DiffPiece] = []
-    for words, differs in stretches:
+    for words, change in stretches:
         text = "".join(words)
-        if pieces and pieces[-1].differs == differs:
-            pieces[-1] = DiffPiece(pieces[-1].text + text, differs)
+        if pieces and pieces[-1].change == change:
+            pieces[-1] = DiffPiece(pieces[-1].text + text, change)
         elif text:
-            pieces.append(DiffPiece(text, differs))
+            pieces.append(DiffPiece(text, change))
     return tuple(pieces)

@@ -11,7 +11,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q
 
-from evalsite.base.formats import MergedPiece, merge
+from evalsite.base.formats import DiffPiece, merge
 from evalsite.review.blinding import Stage, Viewer, visible
 from evalsite.review.models import (
     Annotation,
@@ -264,7 +264,7 @@ class GuidelinesChange:
     queue: Queue
     before: GuidelinesVersion
     after: GuidelinesVersion
-    pieces: tuple[MergedPiece, ...]
+    pieces: tuple[DiffPiece, ...]
     unread_since: int | None = None  # what `unread_since` says of who asks
 
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evalsite.accounts.roles import Role
-from evalsite.base.formats import MOST_WORDS, MergedPiece, merge
+from evalsite.base.formats import MOST_WORDS, DiffPiece, merge
 from evalsite.review.models import Annotation, Assignment, GuidelinesReading, PastGuidelines, Queue
 from evalsite.review.selectors.gold import change_between, unread_since, versions_of
 from evalsite.review.services.claims import ReadFirst, claim_next, hand_item
@@ -49,21 +49,21 @@ def next_of(client: Client, queue: Queue) -> str:
 
 def test_merge_writes_what_is_gone_before_what_is_new() -> None:
     assert merge("Be kind to people. Read once.", "Be strict to people. Read once, then twice.") == (
-        MergedPiece("Be ", ""),
-        MergedPiece("kind ", "removed"),
-        MergedPiece("strict ", "added"),
-        MergedPiece("to people. Read once", ""),
-        MergedPiece(", then twice", "added"),
-        MergedPiece(".", ""),
+        DiffPiece("Be ", ""),
+        DiffPiece("kind ", "removed"),
+        DiffPiece("strict ", "added"),
+        DiffPiece("to people. Read once", ""),
+        DiffPiece(", then twice", "added"),
+        DiffPiece(".", ""),
     )
     assert merge("", "") == ()
-    assert merge("same", "same") == (MergedPiece("same", ""),)
+    assert merge("same", "same") == (DiffPiece("same", ""),)
 
 
 def test_merge_of_texts_that_are_too_long_to_compare_is_one_after_the_other() -> None:
     old, new = "a " * MOST_WORDS, "b"
 
-    assert merge(old, new) == (MergedPiece(old, "removed"), MergedPiece(new, "added"))
+    assert merge(old, new) == (DiffPiece(old, "removed"), DiffPiece(new, "added"))
 
 
 def test_who_annotated_by_older_guidelines_reads_what_changed_before_the_next_item() -> None:
@@ -168,7 +168,7 @@ def test_versions_are_kept_with_their_texts_and_compared_by_number() -> None:
 
     assert versions == [(3, "Be brief.", True), (2, "Be strict.", False), (1, "Be kind.", False)]
     assert (change.before.text, change.after.text) == ("Be kind.", "Be strict.")
-    assert (far.before.version, far.after.version, far.pieces) == (3, 3, (MergedPiece("Be brief.", ""),))
+    assert (far.before.version, far.after.version, far.pieces) == (3, 3, (DiffPiece("Be brief.", ""),))
 
 
 def test_owners_see_who_has_read_which_version_and_choose_two_to_compare() -> None:

@@ -11,38 +11,38 @@ from evalsite.base.formats import MOST_WORDS, Differences, DiffPiece, compare
 
 def test_compare_marks_the_words_that_differ() -> None:
     assert compare("The red fox", "The blue fox") == Differences(
-        a=(DiffPiece("The ", False), DiffPiece("red ", True), DiffPiece("fox", False)),
-        b=(DiffPiece("The ", False), DiffPiece("blue ", True), DiffPiece("fox", False)),
+        a=(DiffPiece("The ", ""), DiffPiece("red ", "removed"), DiffPiece("fox", "")),
+        b=(DiffPiece("The ", ""), DiffPiece("blue ", "added"), DiffPiece("fox", "")),
     )
 
 
 def test_compare_marks_what_only_one_text_has() -> None:
     assert compare("It is done.", "It is not done.") == Differences(
-        a=(DiffPiece("It is done.", False),),
-        b=(DiffPiece("It is ", False), DiffPiece("not ", True), DiffPiece("done.", False)),
+        a=(DiffPiece("It is done.", ""),),
+        b=(DiffPiece("It is ", ""), DiffPiece("not ", "added"), DiffPiece("done.", "")),
     )
 
 
 def test_compare_takes_a_lone_shared_word_between_differences_for_chance() -> None:
     assert compare("Start: one, two; end here.", "Start: three, four; end here.") == Differences(
-        a=(DiffPiece("Start: ", False), DiffPiece("one, two", True), DiffPiece("; end here.", False)),
-        b=(DiffPiece("Start: ", False), DiffPiece("three, four", True), DiffPiece("; end here.", False)),
+        a=(DiffPiece("Start: ", ""), DiffPiece("one, two", "removed"), DiffPiece("; end here.", "")),
+        b=(DiffPiece("Start: ", ""), DiffPiece("three, four", "added"), DiffPiece("; end here.", "")),
     )
 
 
 def test_compare_reads_scripts_without_spaces_letter_by_letter() -> None:
     assert compare("北京很大", "北京很小") == Differences(
-        a=(DiffPiece("北京很", False), DiffPiece("大", True)),
-        b=(DiffPiece("北京很", False), DiffPiece("小", True)),
+        a=(DiffPiece("北京很", ""), DiffPiece("大", "removed")),
+        b=(DiffPiece("北京很", ""), DiffPiece("小", "added")),
     )
 
 
 def test_compare_marks_nothing_in_texts_that_differ_in_spaces_alone() -> None:
-    assert compare("a  b\nc", "a b c") == Differences((DiffPiece("a  b\nc", False),), (DiffPiece("a b c", False),))
+    assert compare("a  b\nc", "a b c") == Differences((DiffPiece("a  b\nc", ""),), (DiffPiece("a b c", ""),))
 
 
 def test_compare_marks_nothing_in_equal_texts() -> None:
-    assert compare("Same.", "Same.") == Differences((DiffPiece("Same.", False),), (DiffPiece("Same.", False),))
+    assert compare("Same.", "Same.") == Differences((DiffPiece("Same.", ""),), (DiffPiece("Same.", ""),))
 
 
 def test_compare_leaves_very_long_texts_alone() -> None:
@@ -56,7 +56,7 @@ def test_compare_of_the_longest_texts_without_a_word_in_common_ends_in_time() ->
 
     found = compare(a, b)
 
-    assert found == Differences((DiffPiece(a, True),), (DiffPiece(b, True),))
+    assert found == Differences((DiffPiece(a, "removed"),), (DiffPiece(b, "added"),))
 
 
 @given(st.text(max_size=60), st.text(max_size=60))

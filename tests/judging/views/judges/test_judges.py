@@ -151,7 +151,7 @@ def test_judge_prompts_shows_where_two_versions_differ(client: Client, admin: Us
     versions = [(version.prompt_hash, version.runs, version.is_current) for version in page.context["versions"]]
     assert versions == [(kind.prompt_hash(edited), 1, False), (kind.prompt_hash(), 2, True)]
     (text,) = page.context["differences"]
-    marks = [[piece.text.strip() for piece in side if piece.differs] for side in (text["marked"].a, text["marked"].b)]
+    marks = [[piece.text.strip() for piece in side if piece.change] for side in (text["marked"].a, text["marked"].b)]
     assert (text["name"], marks) == (shipped.name, [[], ["Be brief."]])
     assert [text["after"] for text in turned.context["differences"]] == [shipped.text]
     assert wrong.context["differences"] == page.context["differences"]
