@@ -262,14 +262,6 @@ class CascadeOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class CascadeScore:
-    """A score from met criteria. `deciding_level` is None where nothing is met."""
-
-    score: int
-    deciding_level: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class ReviewedScore:
     """A judge's own number after the checks; `score` is None where an option rejects it."""
 
@@ -277,9 +269,7 @@ class ReviewedScore:
     flags: tuple[str, ...] = ()
 
 
-def cascade_score(
-    counts: Mapping[int, int], met: Mapping[int, int], options: CascadeOptions | None = None
-) -> CascadeScore:
+def cascade_score(counts: Mapping[int, int], met: Mapping[int, int], options: CascadeOptions | None = None) -> int:
     """Return the score in points 0..100 (more without clipping) from criteria per level and how many of them are met.
 
     Levels are tried from the highest; one without criteria is skipped; lower levels never add to a higher one.
@@ -297,8 +287,8 @@ def cascade_score(
             continue
         if hits:
             points = TOP if level == TOP else hits * level_value(level, options)
-            return CascadeScore(min(points, TOP) if options.clip else points, level)
-    return CascadeScore(0, None)
+            return min(points, TOP) if options.clip else points
+    return 0
 
 
 def feasible_scores(counts: Mapping[int, int], options: CascadeOptions | None = None) -> tuple[int, ...]:

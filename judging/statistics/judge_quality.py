@@ -8,8 +8,8 @@ Selective prediction says from which confidence on a judge may decide alone, wit
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -19,16 +19,6 @@ import scipy
 from judging.statistics.estimates import Estimate, Floats, share_of
 from judging.statistics.estimators.boards import case_means, census_change, shown_share
 from judging.statistics.estimators.strata import FEWEST_CASES, people_only
-
-
-@dataclass(frozen=True, slots=True)
-class ReplyRates:
-    """Shares of all verdicts asked for."""
-
-    parsed: Estimate
-    refused: Estimate
-    unparsed: Estimate
-    failed: Estimate
 
 
 def position_report(in_order: Sequence[int | None], swapped: Sequence[int | None]) -> tuple[Estimate, Estimate]:
@@ -48,38 +38,22 @@ def position_report(in_order: Sequence[int | None], swapped: Sequence[int | None
     return share_of(sum(a == b for a, b in both), len(both)), first_position
 
 
-def reply_rates(statuses: Sequence[str]) -> ReplyRates:
-    """Return how replies came back, from verdict statuses ok, repaired, refused, unparsed and failed."""
-    counts, n = Counter(statuses), len(statuses)
-    return ReplyRates(
-        parsed=share_of(counts["ok"] + counts["repaired"], n),
-        refused=share_of(counts["refused"], n),
-        unparsed=share_of(counts["unparsed"], n),
-        failed=share_of(counts["failed"], n),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class AnchoringEffect:
-    """What people did after the judge's verdict was revealed to them."""
-
-    revised: Estimate  # share of answers that changed
-    toward: Estimate  # share of answers that differed from the judge and then became the judge's
-    away: Estimate  # share of answers that equalled the judge's and then left it
+def parsed_share(counts: Mapping[str, int]) -> Estimate:
+    """Return the share of replies with a verdict, from their numbers by status: ok, repaired, or any other."""
+    return share_of(counts.get("ok", 0) + counts.get("repaired", 0), sum(counts.values()))
 
 
 def anchoring_effect(
     blind: Sequence[Hashable], final: Sequence[Hashable], judge: Sequence[Hashable | None]
-) -> AnchoringEffect:
-    """Return how often people moved, and how often toward or away from the judge (None = it gave no verdict)."""
+) -> tuple[Estimate, Estimate, Estimate]:
+    """Return what people did after a judge's verdict (None = it gave none) was revealed to them, as three shares:
+    of answers that changed, of answers off the judge's that became the judge's, and of the judge's that left it."""
     rows = list(zip(blind, final, judge, strict=True))
     differed = [(after, verdict) for before, after, verdict in rows if verdict is not None and before != verdict]
     equalled = [(after, verdict) for before, after, verdict in rows if verdict is not None and before == verdict]
-    return AnchoringEffect(
-        revised=share_of(sum(before != after for before, after, _ in rows), len(rows)),
-        toward=share_of(sum(after == verdict for after, verdict in differed), len(differed)),
-        away=share_of(sum(after != verdict for after, verdict in equalled), len(equalled)),
-    )
+    revised = share_of(sum(before != after for before, after, _ in rows), len(rows))
+    toward = share_of(sum(after == verdict for after, verdict in differed), len(differed))
+    return revised, toward, share_of(sum(after != verdict for after, verdict in equalled), len(equalled))
 
 
 FEWEST = 20  # responses that both members of a pair gave a vote on, for their correlation to count

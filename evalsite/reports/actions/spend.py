@@ -109,7 +109,7 @@ def _read(form: SpendPeriodForm, waits: bool) -> SpendShown:
 
 
 def _facts(shown: SpendShown) -> JsonDict:
-    first, last = shown.period.first, shown.period.last
+    first, last = shown.period
     return {
         "from": None if first is None else first.isoformat(),
         "to": None if last is None else last.isoformat(),

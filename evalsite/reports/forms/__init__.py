@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from datetime import date
 from typing import Any
 
 from django import forms
@@ -22,7 +23,7 @@ from evalsite.reports.selectors.graders import graders_of
 from evalsite.reports.services.publications import GateRefused, Threshold, read_threshold
 from evalsite.reports.services.results import Columns, ResultsChoice, RowFilter
 from evalsite.reports.services.snapshots import ReportContent
-from evalsite.reports.services.spend_reports import SpendGroup, SpendPeriod
+from evalsite.reports.services.spend_reports import SpendGroup
 from evalsite.review.models import GoldenSet, LabelTable, Queue, Team
 from evalsite.review.routing import MOST_LOOKS, ThresholdTarget
 from judging.models import Run, Suite, System
@@ -58,9 +59,9 @@ class SpendPeriodForm(forms.Form):
         check_period(self, "from", "to")
 
     @property
-    def period(self) -> SpendPeriod:
-        """The days that a valid form asks for."""
-        return SpendPeriod(self.cleaned_data["from"], self.cleaned_data["to"])
+    def period(self) -> tuple[date | None, date | None]:
+        """The first and the last day that a valid form asks for; None: no limit."""
+        return self.cleaned_data["from"], self.cleaned_data["to"]
 
 
 # a word that Python keeps for itself

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,11 @@ class Point:
     label: str = ""
     weight: float = 0.0  # what it stands for, of the most that a point of the chart stands for: 0 to 1
 
+    @property
+    def radius(self) -> float:
+        """The radius of its dot; areas, not widths, are compared."""
+        return round(DOT + (LARGEST_DOT - DOT) * math.sqrt(self.weight), 1)
+
 
 @dataclass(frozen=True, slots=True)
 class Series:
@@ -59,26 +64,13 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedPoint:
-    """A dot in the drawing's units; `low` and `high` are the ends of its interval."""
-
-    x: float
-    y: float
-    low: float | None
-    high: float | None
-    says: str
-    label: str = ""
-    radius: float = DOT
-
-
-@dataclass(frozen=True, slots=True)
 class Line:
     """A series in the drawing's units, and where its entry of the legend begins."""
 
     name: str
     tone: str
     path: str  # the points of a polyline; empty where dots stand alone
-    dots: tuple[PlacedPoint, ...]
+    dots: tuple[Point, ...]
     legend_x: float
     legend_y: float
 
@@ -221,11 +213,10 @@ def burn_down_chart(pace: QueuePace) -> Chart | None:
     return draw("Burn-down", days, annotations, series)
 
 
-def _placed(point: Point, x: Axis, y: Axis, frame: _Frame) -> PlacedPoint:
+def _placed(point: Point, x: Axis, y: Axis, frame: _Frame) -> Point:
     low = None if point.low is None else frame.y(point.low, y)
     high = None if point.high is None else frame.y(point.high, y)
-    radius = round(DOT + (LARGEST_DOT - DOT) * math.sqrt(point.weight), 1)  # areas, not widths, are compared
-    return PlacedPoint(_x(point.x, x), frame.y(point.y, y), low, high, point.says, point.label, radius)
+    return replace(point, x=_x(point.x, x), y=frame.y(point.y, y), low=low, high=high)
 
 
 def _x(value: float, axis: Axis) -> float:

@@ -16,7 +16,7 @@ from judging.models import ModelEndpoint, RunEvaluator
 from judging.selectors.judges import score_scale_of
 from judging.statistics.estimates import Estimate
 from judging.statistics.estimators.boards import SIGNIFICANT, case_means, paired_difference
-from judging.statistics.estimators.judge_bias import UNITS, BiasRow, Effect, JudgeBias, Property, judge_bias
+from judging.statistics.estimators.judge_bias import UNITS, BiasRow, Effect, Property, judge_bias
 from judging.statistics.estimators.strata import people_only
 from judging.statistics.texts import model_family
 
@@ -47,7 +47,7 @@ def bias_of_version(evaluators: Sequence[RunEvaluator], version: str, *, looks: 
     rows = _rows(audited.decided, model_family(str(evaluators[0].options.get("model", ""))))
     planned = audited.drawn_cases if looks else 0
     scale = score_scale_of(evaluators[0])
-    bias = bias_content(judge_bias(rows, planned=planned), mean_difference(rows, planned), scale)
+    bias = bias_content(rows, planned, scale)
     return {"judge": evaluators[0].name, "version": version} | bias
 
 
@@ -76,14 +76,14 @@ def mean_difference(rows: Sequence[BiasRow], planned: int) -> Estimate:
     return paired_difference(strata, planned=planned).estimate
 
 
-def bias_content(bias: JudgeBias, mean: Estimate, scale: ScoreScale = SHARE) -> ReportContent:
-    """Return a regression as reports store it; `scale` is that of the verdicts."""
+def bias_content(rows: Sequence[BiasRow], planned: int, scale: ScoreScale = SHARE) -> ReportContent:
+    """Return the regression of a judge's verdicts as reports store it; `scale` is that of the verdicts."""
     return {
-        "cases": bias.cases,
-        "verdicts": bias.verdicts,
-        "mean": figure(mean, scale.differences),
+        "cases": len({row.case for row in rows}),
+        "verdicts": len(rows),
+        "mean": figure(mean_difference(rows, planned), scale.differences),
         "scale": scale.range_words,
-        "effects": [_effect(effect, scale.differences) for effect in bias.effects],
+        "effects": [_effect(effect, scale.differences) for effect in judge_bias(rows, planned=planned)],
     }
 
 
@@ -177,7 +177,7 @@ def _bias(
             )
         )
     planned = view.verdicts.planned
-    bias = bias_content(judge_bias(rows, planned=planned), mean_difference(rows, planned))
+    bias = bias_content(rows, planned)
     return {"judge": evaluator.name, "version": KINDS[evaluator.kind]} | bias
 
 

@@ -50,7 +50,7 @@ from judging.statistics.estimators.agreement import (
 from judging.statistics.estimators.boards import case_means, mean_of_cases
 from judging.statistics.estimators.judge_bias import rogan_gladen
 from judging.statistics.estimators.strata import census_mean
-from judging.statistics.judge_quality import FEWEST, correlation_of, effective_judges, position_report, reply_rates
+from judging.statistics.judge_quality import FEWEST, correlation_of, effective_judges, parsed_share, position_report
 from judging.statistics.ratings import RatingTable
 
 NO_LABELS = "No audited vote of this member has a final human label yet."
@@ -99,7 +99,6 @@ def panel_part(rows: Sequence[RunEvaluator], reader: PeopleReader) -> ReportCont
 
 def _member(parts: Sequence[ReplyRows], people: PeopleComparison) -> ReportContent:
     record = record_of(parts)
-    statuses = [status for status, n in record.statuses.items() for _ in range(n)]
     shares = np.concatenate([part.shares for part in parts])
     cases = np.concatenate([part.prompts for part in parts])
     voted = ~np.isnan(shares)
@@ -111,8 +110,8 @@ def _member(parts: Sequence[ReplyRows], people: PeopleComparison) -> ReportConte
         else undefined(NO_LABELS)
     )
     return {
-        "parsed": figure(reply_rates(statuses).parsed),
-        "left_out": len(statuses) - record.statuses["ok"] - record.statuses["repaired"],
+        "parsed": figure(parsed_share(record.statuses)),
+        "left_out": record.statuses.total() - record.statuses["ok"] - record.statuses["repaired"],
         "mean": figure(census_mean(means) if means else undefined(NO_VOTES)),
         "audit": figure(audit),
         "calls": record.spent.calls,
@@ -440,7 +439,7 @@ def _with_replies(
 
 
 def _parsed(statuses: Mapping[str, int]) -> Estimate:
-    return reply_rates([status for status in STATUSES for _ in range(statuses.get(status, 0))]).parsed
+    return parsed_share({status: statuses.get(status, 0) for status in STATUSES})
 
 
 def _why_no_cost(spent: Spent) -> str:

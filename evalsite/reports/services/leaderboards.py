@@ -37,7 +37,6 @@ from judging.statistics.estimators.boards import (
     ComparedPair,
     Flags,
     RankSet,
-    SliceFigure,
     SystemFigure,
     audited,
     board,
@@ -117,7 +116,7 @@ def slices_content(
             "left_out": dimension.left_out,
             "cells": {
                 mode.value: {
-                    str(pk): [_cell(cell, clip, scale) for cell in row]
+                    str(pk): [_cell(mean, claim, clip, scale) for mean, claim in row]
                     for pk, row in zip(
                         system_ids, system_slices(data, list(dimension.slices.values()), mode), strict=True
                     )
@@ -129,11 +128,8 @@ def slices_content(
     ]
 
 
-def _cell(cell: SliceFigure, clip: Clip | None, scale: ScoreScale) -> ReportContent:
-    return {
-        "mean": figure(_clipped(cell.mean, clip), scale),
-        "rest": claim_content(cell.against_rest, scale.differences),
-    }
+def _cell(mean: Estimate, against_rest: Claim, clip: Clip | None, scale: ScoreScale) -> ReportContent:
+    return {"mean": figure(_clipped(mean, clip), scale), "rest": claim_content(against_rest, scale.differences)}
 
 
 def claim_content(claim: Claim, scale: ScoreScale) -> ReportContent:

@@ -145,6 +145,9 @@ class AgreementFigure:
     reason: str = ""
 
 
+FEW_SHARED = 5  # items of two people below which their coefficient is no finding
+
+
 @dataclass(frozen=True, slots=True)
 class PeoplePair:
     """How two people agree on what both annotated; weighted kappas only of labels in an order."""
@@ -155,6 +158,16 @@ class PeoplePair:
     kappa: Estimate
     linear: Estimate | None = None
     quadratic: Estimate | None = None
+
+    @property
+    def shade(self) -> int | None:
+        """Cohen's kappa in tenths."""
+        return shade(self.kappa.value)
+
+    @property
+    def is_few(self) -> bool:
+        """Whether they have too few items in common for a finding."""
+        return self.percent.n < FEW_SHARED
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,8 +372,7 @@ def _self_agreement(name: str, pairs: Sequence[tuple[str, str, int, int]]) -> Se
 
 def _anchoring(rows: Sequence[RevealedAnswer]) -> Anchoring:
     shares = anchoring_effect([row.blind for row in rows], [row.final for row in rows], [row.machine for row in rows])
-    counts = {name: sum(map(holds, rows)) for name, holds in ANCHORING_COUNTS.items()}
-    return Anchoring(counts, shares.revised, shares.toward, shares.away)
+    return Anchoring({name: sum(map(holds, rows)) for name, holds in ANCHORING_COUNTS.items()}, *shares)
 
 
 ITEMS_SHOWN = 200
@@ -750,33 +762,10 @@ def _label_count(table_id: int, options: Options) -> int:
 LABEL_AGREEMENT = ReportKind("label-agreement", _labels_version, _label_count, compute_label_agreement, PeopleAgreement)
 
 
-FEW_SHARED = 5  # items of two people below which their coefficient is no finding
-
-
-@dataclass(frozen=True, slots=True)
-class MatrixCell:
-    """The agreement of two people in the square of all."""
-
-    other: str
-    pair: PeoplePair
-
-    @property
-    def shade(self) -> int | None:
-        """Cohen's kappa in tenths."""
-        return shade(self.pair.kappa.value)
-
-    @property
-    def is_few(self) -> bool:
-        """Whether they have too few items in common for a finding."""
-        return self.pair.percent.n < FEW_SHARED
-
-
-def pair_matrix(report: PeopleAgreement) -> dict[str, list[MatrixCell | None]]:
+def pair_matrix(report: PeopleAgreement) -> list[tuple[str, list[tuple[str, PeoplePair | None]]]]:
     """Return Cohen's kappa (and percent agreement) of each person and all, by name; None where there is no pair."""
     pairs = {(pair.first, pair.second): pair for pair in report.pairs}
     shown = [rater.name for rater in report.raters if any(rater.name in pair for pair in pairs)]
-    matrix: dict[str, list[MatrixCell | None]] = {}
-    for name in shown:
-        found = {other: pairs.get((name, other)) or pairs.get((other, name)) for other in shown}
-        matrix[name] = [MatrixCell(other, pair) if pair is not None else None for other, pair in found.items()]
-    return matrix
+    return [
+        (name, [(other, pairs.get((name, other)) or pairs.get((other, name))) for other in shown]) for name in shown
+    ]

@@ -347,14 +347,6 @@ class SpendGroup(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SpendPeriod:
-    """The days that are counted, both ends included; None: no limit."""
-
-    first: date | None = None
-    last: date | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class SpendName:
     """What a row of a table is about: its name, a second line, and what identifies it."""
 
@@ -389,13 +381,13 @@ class SpendShown:
     """What was spent in a period, and the budgets of runs that have not ended."""
 
     report: SpendReport
-    period: SpendPeriod
+    period: tuple[date | None, date | None] = (None, None)  # the first day and the last; None: no limit
     budgets: Sequence[RunBudget] = ()
 
     @cached_property
     def cells(self) -> SpendCells:
         """The cells of the days in the period."""
-        first, last = (None if day is None else day.toordinal() for day in (self.period.first, self.period.last))
+        first, last = (None if day is None else day.toordinal() for day in self.period)
         return cells_from_json(self.report.cells).within(first, last)
 
     def sums(self, group: SpendGroup) -> SpendSums:

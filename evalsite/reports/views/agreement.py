@@ -217,7 +217,7 @@ def agreement_detail(request: PageRequest, slug: str, subjects: QuerySet[Any]) -
         context |= {
             "content": content,
             "pairs": matrix,
-            "people": [*matrix],
+            "people": [name for name, _ in matrix],
             "coincidences": square(content.labels, content.coincidences),
             "disputed_items": [(item, listed.get(item.id)) for item in content.items],
             "disputed_groups": [

@@ -175,7 +175,7 @@ def _level_cascade(material: Material, lens: str) -> str:
         for level in material["levels"]
     }
     options = CascadeOptions(level_25_value=material["level_25_value"], level_100=material["level_100"])
-    score = cascade_score(counts, met, options).score
+    score = cascade_score(counts, met, options)
     return f"<analysis>\n{reasoning}\n</analysis>\n\n<score>\n{score}\n</score>"
 
 

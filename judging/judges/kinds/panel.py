@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
+from operator import mul
 
 from evalsite.base.formats import SHARE, ScoreScale
 from evalsite.base.types import JsonDict, JsonObject
@@ -41,28 +42,20 @@ class PanelRule(StrEnum):
     HIGHEST = "max"
 
 
-@dataclass(frozen=True, slots=True)
-class PanelVote:
-    """What one member gave, and how much it counts under the rule `weighted`."""
-
-    value: Fraction
-    weight: Fraction = Fraction(1)
-
-
-def combine_votes(votes: Sequence[PanelVote], rule: PanelRule) -> Fraction | None:
+def combine_votes(votes: Sequence[Fraction], weights: Sequence[Fraction], rule: PanelRule) -> Fraction | None:
     """Return one value of at least one vote; None where the rule gives none.
 
     mean: the sum over the number. median: the middle value, of an even number the mean of both middle ones.
     majority: the value with most votes, each vote counting once; two values with equally many are a tie, which has no
-    majority, so there is no value. weighted: the sum of weight times value over the sum of weights. min, max: the
-    lowest and the highest value.
+    majority, so there is no value. weighted: the sum of weight times value over the sum of weights, which the other
+    rules leave aside. min, max: the lowest and the highest value.
 
     Raises:
         ValueError: there are no votes.
     """
     if not votes:
         raise ValueError("There are no votes to combine.")
-    values = sorted(vote.value for vote in votes)
+    values = sorted(votes)
     match rule:
         case PanelRule.MEAN:
             return sum(values, Fraction(0)) / len(values)
@@ -71,7 +64,7 @@ def combine_votes(votes: Sequence[PanelVote], rule: PanelRule) -> Fraction | Non
         case PanelRule.MAJORITY:
             return _most_frequent(values)
         case PanelRule.WEIGHTED:
-            return sum((vote.weight * vote.value for vote in votes), Fraction(0)) / sum(vote.weight for vote in votes)
+            return sum(map(mul, weights, votes), Fraction(0)) / sum(weights)
         case PanelRule.LOWEST:
             return values[0]
         case PanelRule.HIGHEST:
@@ -83,14 +76,13 @@ def _most_frequent(values: Sequence[Fraction]) -> Fraction | None:
     return None if others and others[0][1] == most else first
 
 
-def votes_range(votes: Sequence[PanelVote], full: Fraction) -> Fraction:
+def votes_range(votes: Sequence[Fraction], full: Fraction) -> Fraction:
     """Return how far the highest vote lies above the lowest, as a part of a full score; 0 without a full score.
 
     Raises:
         ValueError: there are no votes.
     """
-    values = [vote.value for vote in votes]
-    return (max(values) - min(values)) / full if full else Fraction(0)
+    return (max(votes) - min(votes)) / full if full else Fraction(0)
 
 
 def majority_of(members: int) -> int:
@@ -165,15 +157,15 @@ class PanelJudge(JudgeProgram):
         }
         scored = {name: score for name, score in scores.items() if score.value is not None}
         full = max((score.full for score in scored.values()), default=Fraction(1))
-        weights = {member.name: member.weight for member in self.members}
-        votes = {name: PanelVote(score.value or Fraction(0), weights[name]) for name, score in scored.items()}
+        votes = {name: score.value or Fraction(0) for name, score in scored.items()}
+        weights = [member.weight for member in self.members if member.name in votes]
         if len(votes) < max(1, self.needed) or any(score.full != full for score in scored.values()):
             return JudgeScore(None, full, flags=(TOO_FEW,))
         distance = votes_range(tuple(votes.values()), full)
-        combined = combine_votes(tuple(votes.values()), self.rule)
+        combined = combine_votes(tuple(votes.values()), weights, self.rule)
         flags = [TIED] if combined is None else []
         flags += [DISAGREE] if self.margin is not None and distance > Fraction(str(self.margin)) else []
-        shares = {name: float(vote.value / full) if full else None for name, vote in votes.items()}
+        shares = {name: float(vote / full) if full else None for name, vote in votes.items()}
         detail = {"rule": self.rule.value, "votes": shares, "range": float(distance)}
         return JudgeScore(combined, full, flags=tuple(flags), detail=detail)
 

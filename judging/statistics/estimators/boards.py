@@ -559,16 +559,9 @@ class Claim:
         return self.holm_p is not None and self.holm_p <= SIGNIFICANT
 
 
-@dataclass(frozen=True, slots=True)
-class SliceFigure:
-    """A system on one slice: its mean there, and how that differs from its mean on all other slices."""
-
-    mean: Estimate
-    against_rest: Claim
-
-
-def system_slices(data: BoardData, slices: Sequence[Flags], mode: MeanKind) -> tuple[tuple[SliceFigure, ...], ...]:
-    """Return every system on every slice, shape (systems, slices); claims by Holm over all of them together.
+def system_slices(data: BoardData, slices: Sequence[Flags], mode: MeanKind) -> list[list[tuple[Estimate, Claim]]]:
+    """Return every system on every slice, shape (systems, slices): its mean there, and how that differs from its mean
+    on all other slices; claims by Holm over all of them together.
 
     `slices` say by case what belongs to each; the rest of one are the others. A mean is shown from 20 cases on (of the
     raw mean any number), a claim from 30 in the slice and in the rest.
@@ -577,13 +570,13 @@ def system_slices(data: BoardData, slices: Sequence[Flags], mode: MeanKind) -> t
     parts = [(data.only(inside), data.only(everything & ~inside)) for inside in slices]
     rows = [
         [
-            SliceFigure(system_mean(inside, system, mode).estimate, _against_rest(inside, rest, system, mode))
+            (system_mean(inside, system, mode).estimate, _against_rest(inside, rest, system, mode))
             for inside, rest in parts
         ]
         for system in range(len(data.judge))
     ]
-    claims = iter(adjusted([cell.against_rest for row in rows for cell in row]))
-    return tuple(tuple(replace(cell, against_rest=next(claims)) for cell in row) for row in rows)
+    claims = iter(adjusted([claim for row in rows for _, claim in row]))
+    return [[(mean, next(claims)) for mean, _ in row] for row in rows]
 
 
 def pair_slices(data: BoardData, slices: Sequence[Flags], mode: MeanKind) -> tuple[Claim, ...]:

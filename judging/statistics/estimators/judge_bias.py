@@ -83,15 +83,6 @@ class Effect:
     holm_p: float | None = None  # Holm's, over the properties of one judge
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeBias:
-    """The effects of one judge, in a fixed order; those that cannot be told have a reason in place of a figure."""
-
-    effects: tuple[Effect, ...]
-    cases: int
-    verdicts: int
-
-
 _COLUMNS: dict[Property, Callable[[BiasRow], float | None]] = {
     Property.LENGTH: lambda row: row.tokens / 100,
     Property.POSITION: lambda row: row.position,
@@ -100,8 +91,9 @@ _COLUMNS: dict[Property, Callable[[BiasRow], float | None]] = {
 }
 
 
-def judge_bias(rows: Sequence[BiasRow], *, planned: int = 0) -> JudgeBias:
-    """Return the effects of the properties that these verdicts have, by weighted least squares.
+def judge_bias(rows: Sequence[BiasRow], *, planned: int = 0) -> tuple[Effect, ...]:
+    """Return the effects of the properties that these verdicts of one judge have, in a fixed order, by weighted least
+    squares; those that cannot be told have a reason in place of a figure.
 
     Errors are HC3 (MacKinnon and White 1985), with the case left out as a whole: responses to one case err together.
     With one verdict a case they are those of HC3. Where the conventional error is larger it stands instead (Angrist and
@@ -121,7 +113,7 @@ def judge_bias(rows: Sequence[BiasRow], *, planned: int = 0) -> JudgeBias:
         effects = {name: Effect(name, undefined(why, n=cases)) for name, why in columns.items() if isinstance(why, str)}
         design = {name: column for name, column in columns.items() if not isinstance(column, str)}
         effects |= {effect.name: effect for effect in _fitted(rows, codes, design, planned)}
-    return JudgeBias(tuple(effects[name] for name in names), cases, len(rows))
+    return tuple(effects[name] for name in names)
 
 
 def _no_regression(rows: Sequence[BiasRow], cases: int) -> str:
@@ -328,18 +320,6 @@ ALL_LENGTH = "Length alone decides every comparison, so nothing is known about r
 
 
 @dataclass(frozen=True, slots=True)
-class LengthControlled:
-    """The win rate of two answers of equal length, and how the log odds of winning grow with length."""
-
-    point: float
-    low: float
-    high: float
-    length_effect: float  # of tanh(difference in length / its standard deviation)
-    length_error: float
-    raw: float  # win rate as it is
-
-
-@dataclass(frozen=True, slots=True)
 class LengthControl:
     """A win rate as it is and at equal length, as reports show them; n = cases."""
 
@@ -359,25 +339,19 @@ def length_control(
     if not np.ptp(np.asarray(length_differences, dtype=np.float64)):
         alike = undefined(SAME_LENGTHS, n=raw.n)
         return LengthControl(raw, alike, alike)
-    controlled = length_controlled_win_rate(wins, length_differences, cases)
-    if abs(controlled.length_effect) > LARGEST_EFFECT:
+    win_rate, effect, error = length_controlled_win_rate(wins, length_differences, cases)
+    if abs(effect) > LARGEST_EFFECT:
         decided = undefined(ALL_LENGTH, n=raw.n)
         return LengthControl(raw, decided, decided)
-    reach = t_quantile(raw.n - 1) * controlled.length_error
-    effect = Estimate(
-        controlled.length_effect, controlled.length_effect - reach, controlled.length_effect + reach, raw.n
-    )
-    return LengthControl(raw, Estimate(controlled.point, controlled.low, controlled.high, raw.n), effect)
+    reach = t_quantile(raw.n - 1) * error
+    return LengthControl(raw, win_rate, Estimate(effect, effect - reach, effect + reach, raw.n))
 
 
 def length_controlled_win_rate(
-    wins: Sequence[float] | Floats,
-    length_differences: Sequence[float] | Floats,
-    cases: Sequence[Hashable],
-    *,
-    level: float = LEVEL,
-) -> LengthControlled:
-    """Return the win rate (1, 0.5, 0 per comparison) at equal length by logistic regression, clustered by case.
+    wins: Sequence[float] | Floats, length_differences: Sequence[float] | Floats, cases: Sequence[Hashable]
+) -> tuple[Estimate, float, float]:
+    """Return the win rate (1, 0.5, 0 per comparison) at equal length by logistic regression, clustered by case, and
+    how the log odds of winning grow with tanh(difference in length / its standard deviation), with its standard error.
 
     A win and a loss at equal length are added, which keeps the figures finite. Descriptive: where people too like the
     longer answer it takes quality away. Source: Dubois et al. 2024.
@@ -401,11 +375,10 @@ def length_controlled_win_rate(
     meat[0, 0] += (1 - equal) ** 2 + equal**2
     bread = np.linalg.inv(curvature)
     covariance = bread @ (count / (count - 1) * meat) @ bread
-    reach = t_quantile(count - 1, level) * float(np.sqrt(covariance[0, 0]))
+    reach = t_quantile(count - 1) * float(np.sqrt(covariance[0, 0]))
     ends = scipy.special.expit([weights[0] - reach, weights[0] + reach])
-    return LengthControlled(
-        equal, float(ends[0]), float(ends[1]), float(weights[1]), float(np.sqrt(covariance[1, 1])), float(points.mean())
-    )
+    win_rate = Estimate(equal, float(ends[0]), float(ends[1]), count)
+    return win_rate, float(weights[1]), float(np.sqrt(covariance[1, 1]))
 
 
 def _fit(design: Floats, points: Floats) -> tuple[Floats, Floats, Floats]:

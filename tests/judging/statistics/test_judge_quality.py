@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from judging.statistics.estimates import Estimate, share_of
-from judging.statistics.judge_quality import AnchoringEffect, anchoring_effect, position_report, reply_rates
+from judging.statistics.judge_quality import anchoring_effect, parsed_share, position_report
 
 
 def test_position_report_counts_flips_and_pull_of_the_first_place() -> None:
@@ -27,17 +27,15 @@ def test_position_report_has_an_interval_where_every_verdict_is_for_the_first_pl
     assert rate.low == pytest.approx((1 + 0.677750) / 2, abs=1e-6)
 
 
-def test_reply_rates_share_one_denominator() -> None:
-    rates = reply_rates(["ok", "repaired", "refused", "unparsed", "failed", "ok"])
-
-    assert (rates.parsed, rates.refused, rates.unparsed, rates.failed) == (share_of(3, 6), *[share_of(1, 6)] * 3)
+def test_parsed_share_counts_replies_of_every_status() -> None:
+    assert parsed_share({"ok": 2, "repaired": 1, "refused": 1, "unparsed": 1, "failed": 1}) == share_of(3, 6)
 
 
 def test_anchoring_effect_counts_moves_toward_and_away_from_the_judge() -> None:
     # Moved to the judge; stayed off the judge; left the judge; no verdict but changed.
     effect = anchoring_effect(["a", "a", "b", "a"], ["b", "a", "a", "b"], ["b", "b", "b", None])
 
-    assert effect == AnchoringEffect(revised=share_of(3, 4), toward=share_of(1, 2), away=share_of(1, 1))
+    assert effect == (share_of(3, 4), share_of(1, 2), share_of(1, 1))
 
 
 # (blind, final, judge): every way in which an answer, its revision and a verdict can stand to each other
@@ -69,22 +67,20 @@ def test_anchoring_effect_tells_every_move_apart(
 ) -> None:
     blind, final, judge = MOVES[move]
 
-    assert anchoring_effect([blind], [final], [judge]) == AnchoringEffect(
-        share_of(*revised), share_of(*toward), share_of(*away)
-    )
+    assert anchoring_effect([blind], [final], [judge]) == (share_of(*revised), share_of(*toward), share_of(*away))
 
 
 def test_anchoring_effect_of_all_moves_adds_them_up() -> None:
     blind, final, judge = zip(*MOVES.values(), strict=True)
 
-    effect = anchoring_effect(blind, final, judge)
+    revised, toward, away = anchoring_effect(blind, final, judge)
 
     # 4 of 7 changed; of the 3 that differed 1 followed; of the 2 that agreed 1 left
-    assert (effect.revised.value, effect.toward.value, effect.away.value) == (4 / 7, 1 / 3, 1 / 2)
+    assert (revised.value, toward.value, away.value) == (4 / 7, 1 / 3, 1 / 2)
     # 1 of 3: (1 - p)^3 + 1.5 p (1 - p)² is .975 at p = .016668
-    assert effect.toward == share_of(1, 3)
-    assert effect.toward.low == pytest.approx(0.016668, abs=1e-6)
+    assert toward == share_of(1, 3)
+    assert toward.low == pytest.approx(0.016668, abs=1e-6)
 
 
 def test_anchoring_effect_of_nobody_is_undefined() -> None:
-    assert anchoring_effect([], [], []).toward.value is None
+    assert [share.value for share in anchoring_effect([], [], [])] == [None, None, None]

@@ -10,7 +10,6 @@ from evalsite.reports.services.charts import (
     RIGHT,
     TOP,
     WIDTH,
-    PlacedPoint,
     Point,
     Series,
     draw,
@@ -49,8 +48,8 @@ def test_draw_puts_values_between_the_margins_and_cuts_the_rest() -> None:
     low, half, high = HEIGHT - BOTTOM, (TOP + HEIGHT - BOTTOM) / 2, TOP
     assert line.path == f"{float(LEFT)},{float(low)} {float(WIDTH - RIGHT)},{float(high)}"
     assert line.dots == (
-        PlacedPoint(LEFT, low, None, None, ""),
-        PlacedPoint(WIDTH - RIGHT, high, half, high, "high"),
+        Point(LEFT, low, None, None, ""),
+        Point(WIDTH - RIGHT, high, half, high, "high"),
     )
 
 

@@ -97,7 +97,7 @@ def test_compute_judge_bias_weights_by_the_inverse_of_the_inclusion_probability(
         for response in [referral.response]
         if response is not None and referral.item is not None
     ]
-    expected = judge_bias(rows).effects[0].estimate
+    expected = judge_bias(rows)[0].estimate
     assert by_property["length"]["effect"]["value"] == pytest.approx(expected.value)
     assert by_property["length"]["effect"]["low"] == pytest.approx(expected.low)
 

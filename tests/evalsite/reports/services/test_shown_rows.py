@@ -23,7 +23,7 @@ def test_pair_matrix_marks_coefficients_of_few_shared_items() -> None:
 
     rows = pair_matrix(report)
 
-    few = {(name, cell.other): cell.is_few for name, cells in rows.items() for cell in cells if cell}
+    few = {(name, other): pair.is_few for name, cells in rows for other, pair in cells if pair}
     assert few == {
         ("ada", "bob"): True,
         ("ada", "cyd"): True,

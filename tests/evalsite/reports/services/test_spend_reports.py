@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalsite.reports.services import spend_reports
-from evalsite.reports.services.spend_reports import NOBODY, SpendGroup, SpendPeriod, SpendShown, compute_spend
+from evalsite.reports.services.spend_reports import NOBODY, SpendGroup, SpendShown, compute_spend
 from evalsite.views import spend_by_day
 from judging.judges.reply_rows import UNPRICED
 from judging.models import Call, EsiItem, EvaluatorKind, PastVerdict, RunKind
@@ -23,15 +23,14 @@ from tests.fake_llm.fixture import FakeLLM
 from tests.judging.services.run_rows import judged_run, work
 
 pytestmark = pytest.mark.django_db
-ALL_DAYS = SpendPeriod()
 Short = list[tuple[Any, ...]]
 DAY = NOON.toordinal()
 
 
-def short_rows(group: SpendGroup, period: SpendPeriod = ALL_DAYS) -> Short:
+def short_rows(group: SpendGroup, first: date | None = None, last: date | None = None) -> Short:
     """Return name, calls, failed, without a price, cost, reused and saved of each row."""
     names = ("calls", "failed", "unpriced", "cost", "reused", "saved")
-    lines = SpendShown(compute_spend(0, {}), period).lines(group)
+    lines = SpendShown(compute_spend(0, {}), (first, last)).lines(group)
     return [(line.about.name, *(getattr(line.total, name) for name in names)) for line in lines]
 
 
@@ -75,10 +74,10 @@ def test_compute_spend_by_day_run_endpoint_and_person_adds_up_to_the_same() -> N
 def test_lines_count_a_period_alone() -> None:
     ledger()
 
-    second_day = SpendPeriod(date(2026, 1, 6), date(2026, 1, 6))
+    second_day = date(2026, 1, 6)
 
-    assert short_rows(SpendGroup.RUN, second_day) == short_rows(SpendGroup.RUN)[1:]
-    assert short_rows(SpendGroup.RUN, SpendPeriod(date(2026, 1, 7))) == []
+    assert short_rows(SpendGroup.RUN, second_day, second_day) == short_rows(SpendGroup.RUN)[1:]
+    assert short_rows(SpendGroup.RUN, date(2026, 1, 7)) == []
 
 
 def test_compute_spend_gives_the_only_judge_of_an_endpoint_its_calls_without_a_verdict() -> None:
@@ -147,7 +146,7 @@ def test_compute_spend_agrees_with_the_counters_of_runs_worked_through(fake_llm:
     again = create_run(plan=plan, actor=None, at=NOON)
     work(again)
 
-    sums = [line.total for line in SpendShown(compute_spend(0, {}), ALL_DAYS).lines(SpendGroup.RUN)]
+    sums = [line.total for line in SpendShown(compute_spend(0, {})).lines(SpendGroup.RUN)]
 
     counted = [(total.calls, total.reused, total.cost) for total in sums]
     assert counted == [

@@ -10,7 +10,6 @@ import pytest
 
 from judging.grading.rubric_tree import (
     CascadeOptions,
-    CascadeScore,
     ReviewedScore,
     cascade_score,
     criteria_counts,
@@ -58,7 +57,7 @@ def test_cascade_score_and_its_tree_hold_every_recorded_vector(shared_data: Path
         }
         for name, option in options.items():
             root = with_cascade_options(tree(*vector["n_items"]), option)
-            assert cascade_score(levels(*vector["n_items"]), met, option).score == vector[name]
+            assert cascade_score(levels(*vector["n_items"]), met, option) == vector[name]
             assert score_tree(root, verdicts).score == vector[name]
 
 
@@ -66,35 +65,35 @@ def test_cascade_score_and_its_tree_hold_every_recorded_vector(shared_data: Path
 @pytest.mark.parametrize(
     ("counts", "met", "at_25", "at_20"),
     [
-        ((1, 1, 1), (0, 0, 1), (100, 100), (100, 100)),
-        ((1, 1, 1), (1, 1, 0), (50, 50), (50, 50)),
-        ((1, 1, 1), (1, 0, 0), (25, 25), (20, 25)),
-        ((0, 2, 0), (0, 1, 0), (50, 50), (50, 50)),
-        ((0, 2, 1), (0, 2, 0), (100, 50), (100, 50)),
-        ((3, 0, 1), (3, 0, 0), (75, 25), (60, 25)),
-        ((4, 0, 0), (4, 0, 0), (100, 25), (80, 25)),
-        ((5, 3, 2), (5, 0, 0), (100, 25), (100, 25)),
-        ((1, 1, 1), (0, 0, 0), (0, None), (0, None)),
+        ((1, 1, 1), (0, 0, 1), 100, 100),
+        ((1, 1, 1), (1, 1, 0), 50, 50),
+        ((1, 1, 1), (1, 0, 0), 25, 20),
+        ((0, 2, 0), (0, 1, 0), 50, 50),
+        ((0, 2, 1), (0, 2, 0), 100, 100),
+        ((3, 0, 1), (3, 0, 0), 75, 60),
+        ((4, 0, 0), (4, 0, 0), 100, 80),
+        ((5, 3, 2), (5, 0, 0), 100, 100),
+        ((1, 1, 1), (0, 0, 0), 0, 0),
     ],
 )
 def test_cascade_score_takes_the_highest_level_with_a_met_criterion(
     counts: tuple[int, int, int],
     met: tuple[int, int, int],
-    at_25: tuple[int, int | None],
-    at_20: tuple[int, int | None],
+    at_25: int,
+    at_20: int,
 ) -> None:
-    assert cascade_score(levels(*counts), levels(*met)) == CascadeScore(*at_25)
-    assert cascade_score(levels(*counts), levels(*met), TWENTY) == CascadeScore(*at_20)
+    assert cascade_score(levels(*counts), levels(*met)) == at_25
+    assert cascade_score(levels(*counts), levels(*met), TWENTY) == at_20
 
 
 def test_cascade_score_needs_every_top_criterion_where_the_option_says_all() -> None:
-    assert cascade_score(levels(5, 3, 2), levels(0, 0, 1), ALL) == CascadeScore(0, None)
-    assert cascade_score(levels(5, 3, 2), levels(1, 0, 1), ALL) == CascadeScore(25, 25)
-    assert cascade_score(levels(5, 3, 2), levels(0, 0, 2), ALL) == CascadeScore(100, 100)
+    assert cascade_score(levels(5, 3, 2), levels(0, 0, 1), ALL) == 0
+    assert cascade_score(levels(5, 3, 2), levels(1, 0, 1), ALL) == 25
+    assert cascade_score(levels(5, 3, 2), levels(0, 0, 2), ALL) == 100
 
 
 def test_cascade_score_can_leave_scores_above_100_unclipped() -> None:
-    assert cascade_score(levels(0, 3, 0), levels(0, 3, 0), CascadeOptions(clip=False)).score == 150
+    assert cascade_score(levels(0, 3, 0), levels(0, 3, 0), CascadeOptions(clip=False)) == 150
 
 
 @pytest.mark.parametrize("met", [levels(2, 0, 0), levels(-1, 0, 0), {75: 1}])

@@ -11,7 +11,7 @@ import pytest
 from evalsite.base.formats import SHARE, rating
 from judging.judges.injection_probes import HOSTILE, RUBRIC
 from judging.judges.judge_kinds import BadJudgeOption
-from judging.judges.kinds.panel import PanelRule, PanelVote, combine_votes, majority_of, votes_in_words, votes_range
+from judging.judges.kinds.panel import PanelRule, combine_votes, majority_of, votes_in_words, votes_range
 from judging.judges.registry import KINDS
 from judging.judges.subjects import JudgeProgram, JudgeScore, JudgeSubject, JudgeVerdict
 from judging.llm.chat import ChatReply, ReplyStatus
@@ -147,9 +147,8 @@ def test_members_that_cannot_be_read_are_refused(members: Any, says: str) -> Non
         KINDS["panel"].complete_options({"members": members})
 
 
-def votes(*values: int, weights: tuple[int, ...] = ()) -> list[PanelVote]:
-    vote_weights = weights or (1,) * len(values)
-    return [PanelVote(Fraction(value), Fraction(weight)) for value, weight in zip(values, vote_weights, strict=True)]
+def combined(*values: int, rule: PanelRule, weights: tuple[int, ...] = ()) -> Fraction | None:
+    return combine_votes([*map(Fraction, values)], [*map(Fraction, weights or (1,) * len(values))], rule)
 
 
 @pytest.mark.parametrize(
@@ -164,30 +163,30 @@ def votes(*values: int, weights: tuple[int, ...] = ()) -> list[PanelVote]:
     ],
 )
 def test_combine_votes_by_each_rule(rule: str, expected: Fraction) -> None:
-    assert combine_votes(votes(5, 1, 2, 1, weights=(3, 1, 2, 1)), PanelRule(rule)) == expected
+    assert combined(5, 1, 2, 1, rule=PanelRule(rule), weights=(3, 1, 2, 1)) == expected
 
 
 def test_median_of_an_odd_number_is_the_middle_vote() -> None:
-    assert combine_votes(votes(0, 10, 4), PanelRule.MEDIAN) == 4
+    assert combined(0, 10, 4, rule=PanelRule.MEDIAN) == 4
 
 
 @pytest.mark.parametrize("tied", [(0, 1), (2, 2, 5, 5), (1, 2, 3)])
 def test_a_tie_has_no_majority(tied: tuple[int, ...]) -> None:
-    assert combine_votes(votes(*tied), PanelRule.MAJORITY) is None
+    assert combined(*tied, rule=PanelRule.MAJORITY) is None
 
 
 def test_majority_counts_each_vote_once_whatever_its_weight() -> None:
-    assert combine_votes(votes(1, 0, 0, weights=(9, 1, 1)), PanelRule.MAJORITY) == 0
+    assert combined(1, 0, 0, rule=PanelRule.MAJORITY, weights=(9, 1, 1)) == 0
 
 
 def test_nothing_is_combined_without_votes() -> None:
     with pytest.raises(ValueError, match="no votes"):
-        combine_votes([], PanelRule.MEAN)
+        combine_votes([], [], PanelRule.MEAN)
 
 
 def test_range_is_a_part_of_a_full_score() -> None:
-    assert votes_range(votes(2, 9, 5), Fraction(10)) == Fraction(7, 10)
-    assert votes_range(votes(2), Fraction(0)) == 0
+    assert votes_range([Fraction(2), Fraction(9), Fraction(5)], Fraction(10)) == Fraction(7, 10)
+    assert votes_range([Fraction(2)], Fraction(0)) == 0
 
 
 def test_majority_of_members_is_more_than_half() -> None:

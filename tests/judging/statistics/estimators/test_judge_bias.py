@@ -56,14 +56,14 @@ def test_judge_bias_is_weighted_least_squares_with_hc3_errors() -> None:
     rows = drawn_rows(80, pairs=True, length_effect=0.05)
     params, errors, p_values = reference(rows, cov_type="HC3", use_t=True)
 
-    bias = judge_bias(rows)
+    effects = judge_bias(rows)
 
-    assert [effect.name for effect in bias.effects] == [LENGTH, POSITION, FAMILY, FORMATTING]
-    assert [effect.estimate.value for effect in bias.effects] == pytest.approx(params, abs=1e-9)
-    assert errors_of(bias.effects, t.ppf(0.975, 75)) == pytest.approx(errors, abs=1e-9)
-    assert [effect.p_value for effect in bias.effects] == pytest.approx(p_values, abs=1e-9)
+    assert [effect.name for effect in effects] == [LENGTH, POSITION, FAMILY, FORMATTING]
+    assert [effect.estimate.value for effect in effects] == pytest.approx(params, abs=1e-9)
+    assert errors_of(effects, t.ppf(0.975, 75)) == pytest.approx(errors, abs=1e-9)
+    assert [effect.p_value for effect in effects] == pytest.approx(p_values, abs=1e-9)
     holm = multipletests(p_values, method="holm")[1]
-    assert [effect.holm_p for effect in bias.effects] == pytest.approx(list(holm), abs=1e-9)
+    assert [effect.holm_p for effect in effects] == pytest.approx(list(holm), abs=1e-9)
 
 
 def test_judge_bias_leaves_cases_out_as_a_whole() -> None:
@@ -74,11 +74,11 @@ def test_judge_bias_leaves_cases_out_as_a_whole() -> None:
     kwds = {"groups": np.array(groups), "use_correction": False}
     params, errors, _ = reference(rows, cov_type="cluster-crv3", cov_kwds=kwds)
 
-    bias = judge_bias(rows)
+    effects = judge_bias(rows)
 
-    assert (bias.cases, bias.verdicts) == (40, 160)
-    assert [effect.estimate.value for effect in bias.effects] == pytest.approx(params, abs=1e-9)
-    assert errors_of(bias.effects, t.ppf(0.975, 36)) == pytest.approx(errors, abs=1e-9)
+    assert {effect.estimate.n for effect in effects} == {40}
+    assert [effect.estimate.value for effect in effects] == pytest.approx(params, abs=1e-9)
+    assert errors_of(effects, t.ppf(0.975, 36)) == pytest.approx(errors, abs=1e-9)
 
 
 def test_judge_bias_is_not_fooled_by_copies_of_a_case() -> None:
@@ -87,7 +87,7 @@ def test_judge_bias_is_not_fooled_by_copies_of_a_case() -> None:
     once, copied = judge_bias(rows), judge_bias([replace(row) for row in rows for _ in range(10)])
 
     widths = [
-        [(effect.estimate.high or 0) - (effect.estimate.low or 0) for effect in bias.effects] for bias in (once, copied)
+        [(effect.estimate.high or 0) - (effect.estimate.low or 0) for effect in effects] for effects in (once, copied)
     ]
     assert widths[1] == pytest.approx(widths[0], rel=1e-6)
 
@@ -101,7 +101,7 @@ def test_judge_bias_does_not_take_twelve_faultless_verdicts_for_certain() -> Non
         for case in range(100)
     ]
 
-    *_, formatting = judge_bias(rows).effects
+    *_, formatting = judge_bias(rows)
 
     assert formatting.estimate.value == pytest.approx(10 / 88)
     assert errors_of((formatting,), 1.98447) == pytest.approx([0.0925], abs=1e-4)
@@ -109,7 +109,7 @@ def test_judge_bias_does_not_take_twelve_faultless_verdicts_for_certain() -> Non
 
 
 def test_judge_bias_finds_a_length_bias_and_nothing_else() -> None:
-    length, *others = judge_bias(drawn_rows(300, length_effect=0.07)).effects
+    length, *others = judge_bias(drawn_rows(300, length_effect=0.07))
 
     assert length.estimate.value == pytest.approx(0.07, abs=0.02)
     assert (length.holm_p or 0) < 0.001
@@ -118,25 +118,25 @@ def test_judge_bias_finds_a_length_bias_and_nothing_else() -> None:
 
 
 def test_judge_bias_says_too_few_below_30_cases() -> None:
-    bias = judge_bias(drawn_rows(58, per_case=2))
+    effects = judge_bias(drawn_rows(58, per_case=2))
 
-    assert {effect.estimate.reason for effect in bias.effects} == {"Too few: 29 of 30."}
-    assert {effect.estimate.value for effect in bias.effects} == {None}
-    assert [effect.estimate.reason for effect in judge_bias([]).effects] == ["Too few: 0 of 30."] * 3
+    assert {effect.estimate.reason for effect in effects} == {"Too few: 29 of 30."}
+    assert {effect.estimate.value for effect in effects} == {None}
+    assert [effect.estimate.reason for effect in judge_bias([])] == ["Too few: 0 of 30."] * 3
 
 
 def test_judge_bias_of_a_judge_that_is_never_wrong_has_no_zero_width() -> None:
-    bias = judge_bias([replace(row, difference=0.0) for row in drawn_rows(50)])
+    effects = judge_bias([replace(row, difference=0.0) for row in drawn_rows(50)])
 
     reason = "Judge and annotators agree on all 50 cases, so there is no difference to explain."
-    assert {effect.estimate.reason for effect in bias.effects} == {reason}
+    assert {effect.estimate.reason for effect in effects} == {reason}
 
 
 def test_judge_bias_leaves_out_what_these_responses_cannot_show() -> None:
     rows = [replace(row, own_family=float(case < 9), marks=row.tokens / 50) for case, row in enumerate(drawn_rows(60))]
 
-    length, family, formatting = judge_bias(rows).effects
-    unknown = judge_bias([replace(row, own_family=None) for row in rows]).effects[1]
+    length, family, formatting = judge_bias(rows)
+    unknown = judge_bias([replace(row, own_family=None) for row in rows])[1]
 
     assert length.estimate.is_defined
     assert family.estimate.reason == "Too few: 9 of 10 cases have a different value of this property."
@@ -162,7 +162,7 @@ def test_judge_bias_intervals_cover(per_case: int) -> None:
                 rows.append(BiasRow(case, verdict - label, 1.0, tokens, marks, own_family))
         covered += [
             (effect.estimate.low or 0) <= 0 <= (effect.estimate.high or 0)
-            for effect in judge_bias(rows).effects
+            for effect in judge_bias(rows)
             if effect.estimate.is_defined
         ]
 

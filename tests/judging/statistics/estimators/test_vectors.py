@@ -149,9 +149,9 @@ def make_strengths(systems: int, cases_drawn: int, **columns: list[Any]) -> dict
 def make_length_controlled(
     wins: list[float], length_a: list[float], length_b: list[float], cases: list[int]
 ) -> dict[str, object]:
-    result = length_controlled_win_rate(wins, np.array(length_a) - np.array(length_b), cases)
-    names = ("point", "low", "high", "length_effect", "length_se", "raw")
-    return dict(zip(names, astuple(result), strict=True))
+    rate, effect, error = length_controlled_win_rate(wins, np.array(length_a) - np.array(length_b), cases)
+    figures = (rate.value, rate.low, rate.high, effect, error, float(np.mean(wins)))
+    return dict(zip(("point", "low", "high", "length_effect", "length_se", "raw"), figures, strict=True))
 
 
 def make_robustness(intact: list[list[float]], damaged: list[list[float]], margin: float) -> dict[str, object]:
