@@ -206,16 +206,6 @@ def _left_out(path: str, location: str, message: str) -> Problem:
 MAX_AGENTS = 6  # 720 orders to try
 
 
-@dataclass(frozen=True, slots=True)
-class FoundOrder:
-    """Which response was shown first."""
-
-    response_order: int  # 0: A first; 1: B first
-    line: int  # of the responses files, from 1
-    text_a: str
-    text_b: str
-
-
 def recover_response_order(
     *,
     item_id: int,
@@ -223,8 +213,8 @@ def recover_response_order(
     shown: tuple[str, str],
     responses_a: Sequence[ResponseLine],
     responses_b: Sequence[ResponseLine],
-) -> FoundOrder | None:
-    """Return the order in which `shown` repeats two responses verbatim, or None.
+) -> tuple[int, int] | None:
+    """Return the order in which `shown` repeats two responses verbatim (0: A first) and their line, from 1, or None.
 
     The line with the item's own number is tried first; only then another line with the same prompt (prompts repeat).
     Nothing is stripped: some responses differ in leading spaces alone.
@@ -238,7 +228,7 @@ def recover_response_order(
         if question not in (prompt_a, prompt_b) or a == b:
             continue
         if shown in ((a, b), (b, a)):
-            return FoundOrder(int(shown == (b, a)), number, a, b)
+            return int(shown == (b, a)), number
     return None
 
 
@@ -512,16 +502,17 @@ def _build_item(
     singles: Singles,
     folder: _Folder,
 ) -> RecordedItem | None:
-    order = recover_response_order(
+    found = recover_response_order(
         item_id=row.id, question=row.question, shown=row.shown, responses_a=responses[0], responses_b=responses[1]
     )
     location = f"item {row.id}"
-    if order is None:
+    if found is None:
         message = "Its submissions are not exactly the responses of the two systems to its question; it was left out."
         folder.problems.append(warning(path, location, message, "order-unknown", offending=row.question))
         return None
-    if order.line != row.id:
-        message = f"Its submissions are the responses in line {order.line}, not in line {row.id}."
+    order, line = found
+    if line != row.id:
+        message = f"Its submissions are the responses in line {line}, not in line {row.id}."
         folder.problems.append(warning(path, location, message, "other-line"))
     agents = _agents(row, singles)
     if agents is None:
@@ -531,9 +522,9 @@ def _build_item(
     return RecordedItem(
         id=row.id,
         question=row.question,
-        response_a=order.text_a,
-        response_b=order.text_b,
-        response_order=order.response_order,
+        response_a=responses[0][line - 1][1],
+        response_b=responses[1][line - 1][1],
+        response_order=order,
         stages=tuple(
             tuple(
                 RecordedTurn(number, judge, text, score)

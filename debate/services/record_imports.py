@@ -70,7 +70,8 @@ from judging.services.file_imports.suites import NewSuite, benchmark_slug_of, us
 from judging.specs.files.bundles import Bundle, Files
 from judging.specs.files.findings import Parsed, Problem, Severity
 from judging.specs.records.file_records import bundle_of
-from judging.specs.replies import ScaleEvalImport, parse_scaleeval_responses
+from judging.specs.records.neutral import ResponseRecord, SuiteSpec
+from judging.specs.replies import parse_scaleeval_responses
 from judging.specs.rubrics.rubric_nested import find_criteria, parse_criteria
 from judging.specs.types import RubricSpec
 from judging.stored_content import content_hash, text_hash
@@ -365,7 +366,8 @@ class Records:
     """A folder of recorded debates as read, before anything is stored."""
 
     cells: tuple[RecordedCell, ...]
-    answers: ScaleEvalImport
+    suite: SuiteSpec
+    responses: Sequence[ResponseRecord]
     rubrics: tuple[RubricSpec, ...]
 
 
@@ -388,7 +390,7 @@ def read_records(bundle: Bundle) -> Parsed[Records]:
     if debates.value is None or answers.value is None:
         return Parsed(None, problems)
     rubrics = tuple(parsed.value for parsed in criteria if parsed.value is not None)
-    return Parsed(Records(debates.value, answers.value, rubrics), problems)
+    return Parsed(Records(debates.value, *answers.value, rubrics), problems)
 
 
 def plan_records(records: Records) -> RecordsPlan:
@@ -495,10 +497,10 @@ def open_written(*, records: Records, watch: Watch) -> Iterator[WrittenRecords]:
     with open_batch() as batch, ExitStack() as stack:
         rubrics = [(spec, stack.enter_context(closing(stage_rubric(spec)))) for spec in records.rubrics]
         slug = benchmark_slug_of(BENCHMARK)
-        suite = write_suite(batch=batch, spec=records.answers.suite, slug=slug, name=BENCHMARK, watch=watch)
+        suite = write_suite(batch=batch, spec=records.suite, slug=slug, name=BENCHMARK, watch=watch)
         stored, benchmark = suite.plan.suite, suite.plan.benchmark
         prompts = prompts_of(stored) if stored else coming_prompts(suite.plan)
-        responses = plan_responses(specs=records.answers.responses, benchmark=benchmark, prompts=prompts)
+        responses = plan_responses(specs=records.responses, benchmark=benchmark, prompts=prompts)
         owner = str(stored or BENCHMARK)
         write_responses(batch=batch, plan=responses, prompts=prompts, owner=owner, watch=watch)
         for _, staged in rubrics:
@@ -542,7 +544,7 @@ def _coming_answers(
     for prompt_id, name, digest in stored.values_list("prompt_id", "system__name", "text_hash"):
         if prompt_id in keys:
             answers[name][keys[prompt_id]] = digest
-    for spec in records.answers.responses:
+    for spec in records.responses:
         if spec.system in answers and spec.attempt == 0:
             answers[spec.system][spec.case_key] = text_hash(spec.text)
     return answers

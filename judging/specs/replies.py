@@ -319,14 +319,6 @@ _PATH = re.compile(r"^(?:.*/)?responses/([^/]+)/([^/]+)\.jsonl$")
 
 
 @dataclass(frozen=True, slots=True)
-class ScaleEvalImport:
-    """What the files hold: the cases, and every model's responses to them."""
-
-    suite: SuiteSpec
-    responses: tuple[ResponseRecord, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class _File:
     path: str
     model: str
@@ -388,7 +380,7 @@ class _ScaleEvalReader:
 
 def parse_scaleeval_responses(
     bundle: Bundle, *, name: str = "ScaleEval", report_progress: ProgressCallback = no_progress
-) -> Parsed[ScaleEvalImport]:
+) -> Parsed[tuple[SuiteSpec, Responses]]:
     """Return the suite and the responses that the response files of a bundle hold.
 
     Cases stand in the order of scenarios by name, then of lines. Texts are kept to the character.
@@ -410,7 +402,7 @@ def parse_scaleeval_responses(
         return Parsed(None, findings.as_tuple())
     order = sorted(reader.cases.values(), key=lambda case: (case.scenario, int(case.key.rsplit("-", 1)[1])))
     suite = SuiteSpec(name=name, version="", cases=tuple(order))
-    return Parsed(ScaleEvalImport(suite, tuple(reader.responses)), findings.as_tuple())
+    return Parsed((suite, tuple(reader.responses)), findings.as_tuple())
 
 
 def _warn_of_gaps(counts: dict[str, dict[str, int]], findings: Findings) -> None:

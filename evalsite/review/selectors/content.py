@@ -37,7 +37,7 @@ from evalsite.review.selectors.subjects import (
     with_subjects,
     words_of_answers,
 )
-from evalsite.review.selectors.waiting_items import Progress, Remark, has_seen_verdicts, remarks_on, standing_of
+from evalsite.review.selectors.waiting_items import Remark, has_seen_verdicts, remarks_on
 from evalsite.review.states import FINAL, UNDO_GRACE, AssignmentStatus, ItemStatus, QueueMode
 from evalsite.review.subject_keys import part_of, turned_label
 from judging.models import EvaluatorKind, Score, Verdict
@@ -572,23 +572,11 @@ def read_adjudication(*, item_id: int, user: User, at: datetime) -> ItemPanel:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class QueuePosition:
-    """Where a person stands in the queue, and the item of their last act where they may still take it back."""
-
-    progress: Progress
-    previous_id: int | None
-
-
-def queue_position_of(*, item: ReviewItem, user: User, at: datetime, progress: Progress | None = None) -> QueuePosition:
-    """Return the person's progress in the item's queue and their last act that can be undone, a skip included.
-
-    A caller who knows the progress spares reading it.
-    """
-    progress = progress or standing_of(queue=item.queue, user=user).progress
+def undoable_item(*, item: ReviewItem, user: User, at: datetime) -> int | None:
+    """Return the item of the person's last act in the queue, on another one, where they may still take it back."""
     rows = _LAST.rows(queue_id=item.queue_id, user_id=user.pk, item_id=item.pk, since=at - UNDO_GRACE)
     undoable = [row[0] for row in rows if _is_undoable(*row[1:])]
-    return QueuePosition(progress, undoable[0] if undoable else None)
+    return undoable[0] if undoable else None
 
 
 def _is_undoable(acted: str, item_status: str, is_recent: int, fixed_at: object) -> bool:

@@ -389,21 +389,14 @@ def verdicts_by_response(evaluator: RunEvaluator, response_ids: Sequence[int]) -
 
 
 @dataclass(frozen=True, slots=True)
-class AnnotationNote:
-    """What somebody said of a response, and why. Pages name nobody."""
+class LabelWords:
+    """What somebody or one version of a judge said of a response, and why; `label` is empty where it said nothing
+    readable. Pages name nobody."""
 
     label: str
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeWords:
-    """What one version said of a response, in words; `label` is empty where nothing could be read."""
-
-    verdict_id: int | None
-    label: str
-    reason: str
-    agrees: bool
+    verdict_id: int | None = None
+    agrees: bool = False  # of a judge: with people
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,8 +405,8 @@ class GoldenText:
 
     item: GoldenItem
     people: str  # the text of the final label
-    reasons: tuple[AnnotationNote, ...]  # of people, the adjudicator's last
-    judges: tuple[JudgeWords, ...]  # one for each version asked for
+    reasons: tuple[LabelWords, ...]  # of people, the adjudicator's last
+    judges: tuple[LabelWords, ...]  # one for each version asked for
 
 
 def golden_texts(items: Sequence[GoldenItem], answers: Sequence[Mapping[int, GoldenAnswer]]) -> list[GoldenText]:
@@ -428,16 +421,13 @@ def golden_texts(items: Sequence[GoldenItem], answers: Sequence[Mapping[int, Gol
     for item, row in zip(items, answers_by_item, strict=True):
         scale = {label.value: label for label in labels_from_json(item.subject.labels)}
         words = tuple(
-            JudgeWords(
-                verdict_id=answer.verdict_id,
-                label=_text(scale, answer.judge),
-                reason=reasons.get(answer.verdict_id or 0, ""),
-                agrees=answer.agrees,
+            LabelWords(
+                _text(scale, answer.judge), reasons.get(answer.verdict_id or 0, ""), answer.verdict_id, answer.agrees
             )
             for answer in row
         )
         label = labels[item.subject_id].label if item.subject_id in labels else None
-        notes = tuple(AnnotationNote(_text(scale, note.label), note.reason) for note in people.get(item.subject_id, ()))
+        notes = tuple(LabelWords(_text(scale, note.label), note.reason) for note in people.get(item.subject_id, ()))
         texts.append(GoldenText(item, _text(scale, label), notes, words))
     return texts
 
@@ -448,16 +438,16 @@ def with_texts(golden_ids: Iterable[int]) -> list[GoldenItem]:
     return list(rows.select_related("response__prompt", "response__system", "subject").order_by("pk"))
 
 
-def people_reasons(subject_ids: Iterable[int]) -> dict[int, list[AnnotationNote]]:
+def people_reasons(subject_ids: Iterable[int]) -> dict[int, list[LabelWords]]:
     """Return by subject what people noted with their labels, then why an adjudicator decided. Two queries."""
     ids = list(subject_ids)
-    reasons: dict[int, list[AnnotationNote]] = defaultdict(list)
+    reasons: dict[int, list[LabelWords]] = defaultdict(list)
     notes = Annotation.objects.filter(item__subject__in=ids, item__retest_of=None, left_out_at=None).exclude(label="")
     for subject_id, label, note in notes.order_by("pk").values_list("item__subject_id", "label", "note"):
-        reasons[subject_id].append(AnnotationNote(label, note))
+        reasons[subject_id].append(LabelWords(label, note))
     words = Adjudication.objects.filter(item__subject__in=ids).order_by("pk")
     for subject_id, label, reason in words.values_list("item__subject_id", "label", "reason"):
-        reasons[subject_id].append(AnnotationNote(label, reason))
+        reasons[subject_id].append(LabelWords(label, reason))
     return dict(reasons)
 
 

@@ -66,12 +66,11 @@ from evalsite.review.selectors.content import (
     ItemContent,
     ItemNotAssigned,
     ItemPanel,
-    QueuePosition,
     claimed_panel,
     in_order,
-    queue_position_of,
     read_adjudication,
     read_panel,
+    undoable_item,
 )
 from evalsite.review.selectors.gold import (
     GuidelinesChange,
@@ -135,8 +134,9 @@ def context_of(request: PageRequest, panel: ItemPanel, **extra: Any) -> JsonDict
     """Return what the item's templates need."""
     context: JsonDict = {"panel": panel, "item": panel.item, "queue": panel.item.queue, "content": panel.content}
     context |= material_of(request, panel.content, url=panel.item.get_absolute_url())
-    if panel.claim is not None and "position" not in extra:
-        context["position"] = queue_position_of(item=panel.item, user=request.user, at=timezone.now())
+    if panel.claim is not None and "progress" not in extra:
+        context["progress"] = standing_of(queue=panel.item.queue, user=request.user).progress
+        context["undo_id"] = undoable_item(item=panel.item, user=request.user, at=timezone.now())
     if panel.state == WORK and panel.claim is not None:
         context["form"] = AnnotationForm(initial=first_annotation(panel.claim))
         context["parts"] = form_parts(panel.content.form, _typed(panel, extra.get("form")), panel.prefilled)
@@ -335,12 +335,12 @@ def show_next(
         return _show_nothing(request, queue, str(nothing), standing.progress, toast, done_id)
     if request.htmx:
         panel = claimed_panel(claim=claim, user=request.user, at=timezone.now())
-        position = QueuePosition(standing.progress, done_id)  # what was just done with is the last act
-        if not done_id:
-            position = queue_position_of(
-                item=claim.item, user=request.user, at=timezone.now(), progress=standing.progress
-            )
-        known = {"position": position, "done_id": _key_of(done_id), "has_new_guidelines": False}  # else `ReadFirst`
+        known = {
+            "progress": standing.progress,
+            "undo_id": done_id or undoable_item(item=claim.item, user=request.user, at=timezone.now()),
+            "done_id": _key_of(done_id),
+            "has_new_guidelines": False,  # else `ReadFirst`
+        }
         return _fragment(request, panel, context_of(request, panel, **known), toast)
     _tell(request, toast)
     return redirect("review:item-detail", claim.item_id)

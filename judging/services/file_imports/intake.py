@@ -238,8 +238,9 @@ class _UploadReader:
             parsed = parse_scaleeval_responses(bundle, name=name, report_progress=self.tell)
             self.findings.extend(parsed.problems)
             if parsed.value is not None:
-                self._take_suite(Parsed(parsed.value.suite))
-                self.intake.responses = (*self.intake.responses, *parsed.value.responses)
+                suite, responses = parsed.value
+                self._take_suite(Parsed(suite))
+                self.intake.responses = (*self.intake.responses, *responses)
         elif kind is UploadKind.CRITERIA:
             self._read_criteria(bundle)
         else:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Parsed
-from judging.specs.records.neutral import CaseRecord, Place, ResponseRecord
-from judging.specs.replies import ScaleEvalImport, parse_scaleeval_responses
+from judging.specs.records.neutral import CaseRecord, Place, ResponseRecord, SuiteSpec
+from judging.specs.replies import Responses, parse_scaleeval_responses
 
 
 def rows(*pairs: tuple[str, str], category: str = "math") -> bytes:
@@ -20,7 +20,7 @@ def rows(*pairs: tuple[str, str], category: str = "math") -> bytes:
     return "\n".join(lines).encode()
 
 
-def short(parsed: Parsed[ScaleEvalImport]) -> list[tuple[str, str, str]]:
+def short(parsed: Parsed[tuple[SuiteSpec, Responses]]) -> list[tuple[str, str, str]]:
     return [(problem.code, problem.file, problem.place) for problem in parsed.problems]
 
 
@@ -35,12 +35,13 @@ def test_parse_scaleeval_responses_keys_cases_by_line(top: str) -> None:
 
     assert parsed.problems == ()
     assert parsed.value is not None
+    suite, responses = parsed.value
     first, second = f"{top}m1/math.jsonl", f"{top}m2/math.jsonl"
-    assert parsed.value.suite.cases == (
+    assert suite.cases == (
         CaseRecord("math-1", "same", scenario="math", source_path=f"{first}, line 1"),
         CaseRecord("math-2", "same", scenario="math", source_path=f"{first}, line 2"),
     )
-    assert parsed.value.responses == (
+    assert responses == (
         ResponseRecord("m1", " a", attempt=0, case_key="math-1", place=Place(first, "line 1")),
         ResponseRecord("m1", "b", attempt=0, case_key="math-2", place=Place(first, "line 2")),
         ResponseRecord("m2", "c", attempt=0, case_key="math-1", place=Place(second, "line 1")),
@@ -65,14 +66,16 @@ def test_parse_scaleeval_responses_warns_of_a_shorter_file() -> None:
 
     assert short(parsed) == [("fewer-responses", "responses/a/x.jsonl", "")]
     assert parsed.value is not None
-    assert [case.key for case in parsed.value.suite.cases] == ["x-1", "x-2"]
+    suite, _ = parsed.value
+    assert [case.key for case in suite.cases] == ["x-1", "x-2"]
 
 
 def test_parse_scaleeval_responses_orders_lines_as_numbers() -> None:
     parsed = parse_scaleeval_responses(Bundle({"responses/a/x.jsonl": rows(*[(str(n), "r") for n in range(1, 12)])}))
 
     assert parsed.value is not None
-    assert [case.key for case in parsed.value.suite.cases] == [f"x-{n}" for n in range(1, 12)]
+    suite, _ = parsed.value
+    assert [case.key for case in suite.cases] == [f"x-{n}" for n in range(1, 12)]
 
 
 @pytest.mark.parametrize(
@@ -110,10 +113,11 @@ def test_parse_scaleeval_responses_reads_the_shared_files(shared_data: Path) -> 
     # 3 scenarios of 40 prompts, each answered by the two models of its recorded debate
     assert parsed.problems == ()
     assert parsed.value is not None
-    assert (len(parsed.value.suite.cases), len(parsed.value.responses)) == (120, 240)
-    assert {case.scenario for case in parsed.value.suite.cases} == {"brainstorming", "math", "write"}
-    assert {response.system for response in parsed.value.responses} == {"gpt3.5", "claude-instant", "gemini"}
-    texts = {(r.system, r.case_key): r.text for r in parsed.value.responses}
+    suite, responses = parsed.value
+    assert (len(suite.cases), len(responses)) == (120, 240)
+    assert {case.scenario for case in suite.cases} == {"brainstorming", "math", "write"}
+    assert {response.system for response in responses} == {"gpt3.5", "claude-instant", "gemini"}
+    texts = {(r.system, r.case_key): r.text for r in responses}
     debates = top / "scaleeval/results/gpt3.5_vs_claude/reasoning/multiagent_score/math.jsonl"
     for item in json.loads(debates.read_text(encoding="utf-8")):
         pair = {texts["gpt3.5", f"math-{item['id']}"], texts["claude-instant", f"math-{item['id']}"]}
