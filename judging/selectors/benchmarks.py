@@ -111,28 +111,13 @@ def versions_of(rubric: Rubric) -> list[Rubric]:
 
 
 @dataclass(frozen=True, slots=True)
-class TreeChange:
-    """One tree that differs between two versions; a side is None where the tree is not there."""
-
-    case_key: str
-    before: RubricItem | None
-    after: RubricItem | None
-
-    @property
-    def word(self) -> str:
-        if self.before is None:
-            return "added"
-        return "removed" if self.after is None else "changed"
-
-
-@dataclass(frozen=True, slots=True)
 class RubricDiff:
-    """What a version changed. `shown` holds the first of all changes."""
+    """What a version changed. `shown` holds the trees of the first changes: the case, and both sides, where it is."""
 
     added: int
     changed: int
     removed: int
-    shown: tuple[TreeChange, ...]
+    shown: list[tuple[str, RubricItem | None, RubricItem | None]]
 
     @property
     def total(self) -> int:
@@ -150,8 +135,9 @@ def rubric_diff(*, before: Rubric, after: Rubric) -> RubricDiff:
     added = sum(key not in old for key in changed)
     shown = [*changed, *gone][:MAX_CHANGES]
     trees = RubricItem.objects.in_bulk([side[key][0] for key in shown for side in (old, new) if key in side])
-    changes = (TreeChange(key, *(trees[side[key][0]] if key in side else None for side in (old, new))) for key in shown)
-    return RubricDiff(added, len(changed) - added, len(gone), tuple(changes))
+    before_of, after_of = ({key: trees[pk] for key, (pk, _) in side.items() if pk in trees} for side in (old, new))
+    changes = [(key, before_of.get(key), after_of.get(key)) for key in shown]
+    return RubricDiff(added, len(changed) - added, len(gone), changes)
 
 
 def _digests(rubric: Rubric) -> dict[str, tuple[int, str]]:
@@ -271,31 +257,20 @@ def benchmark_runs(benchmark: Benchmark) -> QuerySet[Run]:
     return LISTED.filter(suite__benchmark=benchmark).select_related("suite", "created_by").order_by("-pk")
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbours:
-    """Where a case stands in a suite; `position` counts from 1."""
+def place_of(*, case: Case, suite_id: int | None) -> SuiteCase | None:
+    """Return the case's place in the given suite, else in the newest one that has it; None where none has it.
 
-    suite: Suite
-    position: int
-    weight: float
-    previous_id: int | None
-    next_id: int | None
-
-
-def neighbours_of(*, case: Case, suite_id: int | None) -> Neighbours | None:
-    """Return the case's place in the given suite, else in the newest one that has it; None where none has it."""
-    links = SuiteCase.objects.filter(case=case).select_related("suite__benchmark")
-    link = (links.filter(suite_id=suite_id).first() if suite_id else None) or links.order_by("-suite__number").first()
-    if link is None:
-        return None
-    around = dict(
-        SuiteCase.objects.filter(
-            suite_id=link.suite_id, position__in=[link.position - 1, link.position + 1]
-        ).values_list("position", "case_id")
+    It comes with its `number`, from 1, and with the cases before and after it, `previous_id` and `next_id`.
+    """
+    beside = SuiteCase.objects.filter(suite=OuterRef("suite")).values("case_id")
+    places = SuiteCase.objects.filter(case=case).select_related("suite__benchmark")
+    places = places.annotate(
+        number=F("position") + 1,
+        previous_id=Subquery(beside.filter(position=OuterRef("position") - 1)),
+        next_id=Subquery(beside.filter(position=OuterRef("position") + 1)),
     )
-    return Neighbours(
-        link.suite, link.position + 1, link.weight, around.get(link.position - 1), around.get(link.position + 1)
-    )
+    chosen = places.filter(suite_id=suite_id).first() if suite_id else None
+    return chosen or places.order_by("-suite__number").first()
 
 
 def other_revisions(case: Case) -> QuerySet[Case]:

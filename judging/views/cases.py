@@ -27,7 +27,7 @@ from judging.actions.benchmarks import CaseEditForm, change
 from judging.actions.uploads import check, command_of
 from judging.forms.imports import ImportOptionsForm, benchmark_names, options_initial
 from judging.jobs import launch_edit_trial, read_edit_trial
-from judging.models import Benchmark, Case, ImportStatus, Picture, Rubric, Suite, Upload
+from judging.models import Benchmark, Case, ImportStatus, Picture, Rubric, RubricItem, Suite, Upload
 from judging.selectors import benchmarks
 from judging.services.case_edits import case_in, is_small_edit, try_edit
 from judging.services.file_imports import uploads
@@ -72,7 +72,7 @@ def rubric_detail(request: PageRequest, rubric_id: int) -> HttpResponse:
     context = {"rubric": rubric, "versions": versions, "before": before, "query": query, "tab": "trees"}
     if before is not None and request.GET.get("tab") == "changes":
         diff = benchmarks.rubric_diff(before=before, after=rubric)
-        context |= {"tab": "changes", "diff": diff, "sides": [(change, *_sides(change)) for change in diff.shown]}
+        context |= {"tab": "changes", "diff": diff, "sides": [(key, *_sides(*items)) for key, *items in diff.shown]}
     else:
         as_table = rubric.item_count > 1 and request.GET.get("tab") == "table"
         size = ROWS_PER_PAGE if as_table else TREES_PER_PAGE
@@ -87,9 +87,9 @@ def rubric_detail(request: PageRequest, rubric_id: int) -> HttpResponse:
     return render(request, "judging/rubric_detail.html", context)
 
 
-def _sides(change: benchmarks.TreeChange) -> tuple[Outline | None, Outline | None]:
+def _sides(*items: RubricItem | None) -> tuple[Outline | None, Outline | None]:
     """Return the outlines of a tree before and after; where both are there, what differs is marked."""
-    old, new = (outline_of_tree(item.tree) if item else None for item in (change.before, change.after))
+    old, new = (outline_of_tree(item.tree) if item else None for item in items)
     return mark_differences(old, new) if old and new else (old, new)
 
 
@@ -111,12 +111,12 @@ def case_detail(request: PageRequest, case_id: int) -> HttpResponse:
     case = get_object_or_404(Case.objects.select_related("prompt__benchmark"), pk=case_id)
     grading = outline_of_grading(case.grading)
     items = benchmarks.rubric_items_for(case)
-    neighbours = benchmarks.neighbours_of(case=case, suite_id=whole_number(request.GET.get("suite", "")))
+    place = benchmarks.place_of(case=case, suite_id=whole_number(request.GET.get("suite", "")))
     context = {
         "case": case,
         "benchmark": case.prompt.benchmark,
-        "place": neighbours,
-        "shown": ShownCase(case, neighbours.suite if neighbours is not None else None, request),
+        "place": place,
+        "shown": ShownCase(case, place.suite if place is not None else None, request),
         "grading": grading if grading.children else None,
         "handlers": case.handlers,
         "metadata": outline_of_data("", case.metadata).children,
@@ -176,10 +176,10 @@ def case_edit_trial(request: PageRequest, case_id: int, trial: str) -> HttpRespo
 
 def _suite_of(request: PageRequest, case: Case) -> Suite:
     suite_id = whole_number(request.POST.get("suite") or request.GET.get("suite", ""))
-    neighbours = benchmarks.neighbours_of(case=case, suite_id=suite_id)
-    if neighbours is None:
+    place = benchmarks.place_of(case=case, suite_id=suite_id)
+    if place is None:
         raise Http404("No suite has this case.")
-    return neighbours.suite
+    return place.suite
 
 
 def _effect(case: Case, form: CaseEditForm) -> JsonDict:

@@ -56,7 +56,7 @@ from evalsite.review.selectors.verdict_reviews import (
 )
 from evalsite.review.services.researcher_referrals import MOST_CHOSEN
 from judging.models import SCORED_KINDS, Case, Response, Run, Suite
-from judging.selectors.benchmarks import neighbours_of
+from judging.selectors.benchmarks import place_of
 from judging.selectors.judges import score_scale_of
 from judging.selectors.runs import is_moving
 from judging.views.cases import ShownCase
@@ -92,10 +92,10 @@ def answers_of(shown: ShownCase) -> JsonDict:
 def case_export(request: PageRequest, case_id: int, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download every response to a case with its scores: a line for each score and each label."""
     case = get_object_or_404(Case.objects.select_related("prompt__benchmark"), pk=case_id)
-    neighbours = neighbours_of(case=case, suite_id=whole_number(request.GET.get("suite", "")))
+    place = place_of(case=case, suite_id=whole_number(request.GET.get("suite", "")))
     answers = list(answers_to(case))
     whole = Response.objects.only("text", "images", "messages").in_bulk([answer.pk for answer in answers])
-    table = case_table(case, neighbours.suite if neighbours is not None else None, answers, most=CHOICES_SHOWN)
+    table = case_table(case, place.suite if place is not None else None, answers, most=CHOICES_SHOWN)
     site = request.build_absolute_uri("/").rstrip("/")
     lines, subject = exported(case, table, whole, site=site), NamedSubject(f"case {case.key}", case.pk)
     return table_download(request, RESPONSES, lines, format_name=format_name, subject=subject)

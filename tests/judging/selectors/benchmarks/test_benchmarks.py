@@ -32,10 +32,10 @@ def test_rubric_diff_tells_what_was_added_changed_and_removed() -> None:
         return str(item.tree["text"]) if item else None
 
     assert (diff.added, diff.changed, diff.removed) == (1, 1, 1)
-    assert [(change.case_key, change.word, text(change.before), text(change.after)) for change in diff.shown] == [
-        ("new", "added", None, "here"),
-        ("moved", "changed", "old", "new"),
-        ("gone", "removed", "away", None),
+    assert [(key, text(before), text(after)) for key, before, after in diff.shown] == [
+        ("new", None, "here"),
+        ("moved", "old", "new"),
+        ("gone", "away", None),
     ]
 
 

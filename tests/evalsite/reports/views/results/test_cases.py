@@ -182,4 +182,4 @@ def test_queries_do_not_grow_with_the_responses(scored: Scored, judged: RunEvalu
         factories.score(evaluator=scored.rules, response=response, share=0)
         factories.verdict(evaluator=judged, response=response, share=0)
 
-    assert queries() == few == 20
+    assert queries() == few == 19
