@@ -59,7 +59,7 @@ class Completed:
     then the attempts that cost something; whoever submits the work again passes them along.
     """
 
-    token: Hashable
+    token: Any  # a part of the program has its own
     reply: ChatReply
     requeue_seconds: float | None = None
     paid: tuple[Attempt, ...] = ()
@@ -488,7 +488,7 @@ class SendingProcess:
         learned, completed = message
         for endpoint, capabilities in learned:
             self._on_capabilities(endpoint, capabilities)
-        own = [replace(each, token=each.token[1]) for each in completed]  # type: ignore[index]  # see `submit`
+        own = [replace(each, token=each.token[1]) for each in completed]  # see `submit`
         self._free += [self._slots.pop(each.token) for each in own]
         return own
 

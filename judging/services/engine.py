@@ -536,13 +536,13 @@ class ReplyHandling(CallRequests):
     def _receive(self) -> None:
         for result in self.calls.take_results():
             pending = self.in_pool.pop(result.token)
-            if result.again_seconds is None:
+            if result.requeue_seconds is None:
                 self._handle_reply(pending, result.reply)
                 continue
             if result.paid:
                 self.records.append(pending.give_up(result.paid, reason="withdrawn" if self.stopping else ""))
             if not self.stopping:
-                self._postpone(pending, result.again_seconds, was_full=not result.paid)
+                self._postpone(pending, result.requeue_seconds, was_full=not result.paid)
 
     def _handle_reply(self, pending: PendingRequest, reply: ChatReply) -> None:
         record = pending.record(reply)

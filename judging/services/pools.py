@@ -21,7 +21,7 @@ from judging.llm.chat import Attempt, ChatReply, ChatRequest, Conversation, Repl
 from judging.llm.client import ChatClient, proxy_of
 from judging.llm.endpoints import Capabilities, EndpointConfig
 from judging.llm.limiter import LimiterFactory, connect
-from judging.llm.pool import SEVERAL, CallPool, PoolOptions, SendingProcess
+from judging.llm.pool import SEVERAL, CallPool, Completed, PoolOptions, SendingProcess
 from judging.models import DayHold
 from judging.selectors.benchmarks import with_pictures
 from judging.selectors.endpoints import Target, address_policy, price_missing, request_body, unchanged_endpoints
@@ -34,23 +34,13 @@ logger = logging.getLogger(__name__)
 LEXICAL_SLICE_SECONDS = 0.05  # baselines are computed in `wait` this long before it returns
 
 
-@dataclass(frozen=True, slots=True)
-class CallResult:
-    """What became of a request: its reply, or word that it has to be asked again."""
-
-    token: str
-    reply: ChatReply
-    again_seconds: float | None = None  # no answer: to be asked again in so many seconds
-    paid: tuple[Attempt, ...] = ()  # attempts without an answer that cost something
-
-
 @dataclass(slots=True)
 class PoolShare:
     """One run's part of the pool. Runs take turns at an endpoint, and each can be withdrawn separately."""
 
     pool: OpenPool
     group: int
-    inbox: list[CallResult] = field(default_factory=list)
+    inbox: list[Completed] = field(default_factory=list)
     lexical: deque[tuple[str, Target, ChatRequest]] = field(default_factory=deque)
 
     def submit(
@@ -80,7 +70,7 @@ class PoolShare:
         pool = self.pool.pool
         return pool.sends_of(f"{self.group}:{token}") if isinstance(pool, SendingProcess) else SEVERAL
 
-    def take_results(self) -> list[CallResult]:
+    def take_results(self) -> list[Completed]:
         """Return what came back with the last `OpenPool.wait`."""
         results, self.inbox = self.inbox, []
         return results
@@ -88,7 +78,7 @@ class PoolShare:
     def withdraw(self) -> None:
         """Stop sending: what is not on its way comes back, to be asked again; replies on their way still come."""
         taken_back = ChatReply(ReplyStatus.FAILED, error_kind="withdrawn", attempts=0)
-        self.inbox += [CallResult(token, taken_back, again_seconds=0.0) for token, *_ in self.lexical]
+        self.inbox += [Completed(token, taken_back, requeue_seconds=0.0) for token, *_ in self.lexical]
         self.lexical.clear()
         self.pool.pool.withdraw(self.group)
 
@@ -124,9 +114,7 @@ class OpenPool:
         for result in self.pool.completed(0.0 if ready else timeout):
             group, _, token = str(result.token).partition(":")
             if int(group) in self.shares:
-                self.shares[int(group)].inbox.append(
-                    CallResult(token, result.reply, result.requeue_seconds, result.paid)
-                )
+                self.shares[int(group)].inbox.append(replace(result, token=token))
         if self.learned:
             self.note_learned()
 
@@ -138,7 +126,7 @@ class OpenPool:
                 if time.monotonic() >= until:
                     return
                 token, target, request = share.lexical.popleft()
-                share.inbox.append(CallResult(token, baseline_reply(target, request)))
+                share.inbox.append(Completed(token, baseline_reply(target, request)))
 
     def note_learned(self) -> None:
         """Store what was learned of endpoints, unless they have been changed since."""
@@ -359,7 +347,7 @@ class _TrialCalls:
     ) -> None:
         self.requests, self.target, self.share, self.budget = requests, target, share, budget
         self.replies: dict[str, ChatReply] = {}
-        self.waiting = [(0.0, CallResult(key, NOT_ASKED)) for key in requests]  # (when it may be sent, its last result)
+        self.waiting = [(0.0, Completed(key, NOT_ASKED)) for key in requests]  # (when it may be sent, its last result)
         self.amounts: dict[str, Decimal] = {}  # set aside for the requests that are under way
         self.reserved: dict[str, Decimal] = {}  # and for those that were replied to
 
@@ -399,12 +387,12 @@ class _TrialCalls:
         if not self.amounts:
             raise TrialRefused(self.budget.refusal(len(self.waiting)))
 
-    def _receive(self, result: CallResult) -> None:
+    def _receive(self, result: Completed) -> None:
         amount = self.amounts.pop(result.token)
-        if result.again_seconds is None:
+        if result.requeue_seconds is None:
             self.replies[result.token], self.reserved[result.token] = result.reply, amount
             self.budget.book(result.token, amount, self.target.cost(result.reply))
         else:
             if not result.paid:
                 self.budget.book(result.token, amount, Decimal(0))
-            self.waiting.append((time.monotonic() + result.again_seconds, result))
+            self.waiting.append((time.monotonic() + result.requeue_seconds, result))

@@ -13,13 +13,14 @@ from django.db import connection
 from django.utils import timezone
 
 from judging.llm.chat import ChatReply, ReplyStatus
+from judging.llm.pool import Completed
 from judging.models import Call, Lease, ModelEndpoint, RubricItem, Run, RunTask, Verdict
 from judging.models.runs import RunStatus
 from judging.services import leases, long_jobs, run_lifecycle
 from judging.services.day_budgets import RunEndpoints
 from judging.services.engine import Engine, EngineOptions
 from judging.services.leases import InFlight
-from judging.services.pools import CallResult, PoolShare
+from judging.services.pools import PoolShare
 from judging.services.registries import executor_for
 from judging.services.runs.new_runs import create_run, plan_tasks
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
@@ -75,10 +76,10 @@ class LateCalls(PoolShare):
     def sends_of(self, token: str) -> int:
         return min(self.submitted.index(token), 2)
 
-    def take_results(self) -> list[CallResult]:
+    def take_results(self) -> list[Completed]:
         tokens, self.waiting = self.waiting, []
         reply = ChatReply(ReplyStatus.FINISHED, HALF, "stop", 100, 20)
-        return [CallResult(token, reply) for token in tokens]
+        return [Completed(token, reply) for token in tokens]
 
 
 def _engine(run: Run, calls: LateCalls, *, should_stop: Callable[[], bool] = lambda: False) -> Engine:

@@ -62,7 +62,7 @@ def test_pool_takes_back_the_baselines_of_one_share_that_were_not_computed(monke
 
     share.withdraw()
 
-    assert [(result.token, result.again_seconds, result.paid) for result in share.take_results()] == [
+    assert [(result.token, result.requeue_seconds, result.paid) for result in share.take_results()] == [
         ("waits", 0.0, ())
     ]
     assert (share.take_results(), other.take_results(), len(other.lexical)) == ([], [], 1)
