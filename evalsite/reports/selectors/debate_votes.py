@@ -17,9 +17,9 @@ from debate.protocol.verdicts import VerdictReading, read_author_compat, read_re
 from debate.selectors import outside_labels
 from evalsite.reports.selectors.leaderboards import label_version
 from evalsite.review.models import LEFT_OUT, Annotation, Provenance, Referral, ReviewItem
-from evalsite.review.questions.scales import Label, judge_label
+from evalsite.review.questions.scales import judge_label
 from evalsite.review.selectors.final_labels import SubjectLabel, labels_of_debates, labels_of_evaluators
-from evalsite.review.selectors.golden import verdicts_by_response
+from evalsite.review.selectors.golden import ComparedResponse, verdicts_by_response
 from evalsite.review.selectors.subjects import chunks
 from evalsite.review.states import QueueMode
 from evalsite.review.subject_keys import turned_label
@@ -29,28 +29,11 @@ from judging.selectors.judges import versions_of
 
 
 @dataclass(frozen=True, slots=True)
-class AuditedResponse:
-    """A response that the audit drew and people decided, with the judge's label."""
-
-    item_id: int | None  # on which people decided; None: the label was imported
-    verdict_id: int
-    response_id: int
-    case: int  # the prompt's key: all responses to one question are one case
-    scale: tuple[Label, ...]
-    people: str  # final blind label
-    judge: str | None  # None: no usable verdict
-    confidence: float | None
-    chance: float  # with which its run drew it
-    people_share: float | None  # the label from 0 to 1; None: it has no number
-    judge_share: float | None  # the judge's score from 0 to 1; None: none
-
-
-@dataclass(frozen=True, slots=True)
 class AuditedResponses:
     """The audit of some evaluators: what was drawn, and the part that people have decided."""
 
     drawn: int
-    decided: tuple[AuditedResponse, ...]
+    decided: tuple[ComparedResponse, ...]
     outdated: int  # decided ones whose reply was read by another parser version; they are left out
     drawn_cases: int
 
@@ -62,7 +45,7 @@ def audited_responses(
 
     Cases whose prompts are in `leaving_out` are not read.
     """
-    decided: list[AuditedResponse] = []
+    decided: list[ComparedResponse] = []
     cases = set[int]()
     drawn_count = outdated = 0
     labels_by_evaluator = labels_of_evaluators(evaluators, drawn_only=True)
@@ -86,7 +69,7 @@ def audited_responses(
             score = getattr(verdict, "score", None)
             share = score.share if score is not None else None
             decided.append(
-                AuditedResponse(
+                ComparedResponse(
                     item_id=row.item_id,
                     verdict_id=verdict.pk,
                     response_id=verdict.response_id,

@@ -6,12 +6,13 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from evalsite.base.formats import SHARE, WINS, ScoreScale, number
-from evalsite.reports.selectors.debate_votes import AuditedResponse, DebateDecision, audited_responses, debates_version
+from evalsite.reports.selectors.debate_votes import DebateDecision, audited_responses, debates_version
 from evalsite.reports.selectors.leaderboards import Options, chosen, work_version
 from evalsite.reports.selectors.results import ResponseFacts, response_facts
 from evalsite.reports.services import judge_rows
 from evalsite.reports.services.debates_in_view import Evaluator, View, debates_in_view, label_weights
 from evalsite.reports.services.snapshots import ReportContent, ReportKind, figure
+from evalsite.review.selectors.golden import ComparedResponse
 from judging.models import ModelEndpoint, RunEvaluator
 from judging.selectors.judges import score_scale_of
 from judging.statistics.estimates import Estimate
@@ -51,7 +52,7 @@ def bias_of_version(evaluators: Sequence[RunEvaluator], version: str, *, looks: 
     return {"judge": evaluators[0].name, "version": version} | bias
 
 
-def _rows(decided: Sequence[AuditedResponse], judge_family: str | None) -> list[BiasRow]:
+def _rows(decided: Sequence[ComparedResponse], judge_family: str | None) -> list[BiasRow]:
     facts = response_facts(row.response_id for row in decided)
     rows = []
     for row in decided:

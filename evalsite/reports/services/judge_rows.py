@@ -7,7 +7,7 @@ import json
 import sys
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import nan
 from zlib import crc32
@@ -24,13 +24,13 @@ from debate.protocol.setups import Method
 from evalsite.base.rows import batches
 from evalsite.base.types import JsonObject, Refused
 from evalsite.reports.models import Snapshot
-from evalsite.reports.selectors.debate_votes import AuditedResponse, BlindAnnotation, blind_annotations, sets_by_id
+from evalsite.reports.selectors.debate_votes import BlindAnnotation, blind_annotations, sets_by_id
 from evalsite.reports.selectors.leaderboards import results_version
 from evalsite.review.models import GoldenItem, GoldenRun
 from evalsite.review.questions.scales import Label, is_preference, joined_scale, nearest_label
 from evalsite.review.routing import GoldenPart
 from evalsite.review.selectors.final_labels import LabelReader, SubjectLabel, criterion_of, scoring_options
-from evalsite.review.selectors.golden import GoldenAnswer, golden_answers
+from evalsite.review.selectors.golden import ComparedResponse, golden_answers
 from evalsite.review.selectors.subjects import chunks
 from judging.grading.rubric_tree import Value
 from judging.judges.kinds.custom import label_preferences
@@ -605,34 +605,14 @@ def golden_prompts(name: str, version_key: str) -> frozenset[int]:
     return frozenset(prompts.values_list("response__prompt_id", flat=True))
 
 
-def tested_responses(evaluators: Sequence[RunEvaluator], *, chance: float) -> list[AuditedResponse]:
+def tested_responses(evaluators: Sequence[RunEvaluator], *, chance: float) -> list[ComparedResponse]:
     """Return the verdicts of `tested_evaluators` on opened tests, each response once, all drawn with one chance."""
-    responses: dict[int, AuditedResponse] = {}
+    responses: dict[int, ComparedResponse] = {}
     for evaluator in evaluators:
         answers = golden_answers(evaluator.run.golden_run.golden_set, GoldenPart.TEST, [evaluator])[evaluator.pk]
-        for row in as_audited(answers, chance=chance):
-            responses.setdefault(row.response_id, row)
+        for row in answers:
+            responses.setdefault(row.response_id, replace(row, chance=chance))
     return list(responses.values())
-
-
-def as_audited(answers: Sequence[GoldenAnswer], *, chance: float = 1.0) -> list[AuditedResponse]:
-    """Return answers as rows of an audit that drew each of them with one chance."""
-    return [
-        AuditedResponse(
-            item_id=answer.item_id,
-            verdict_id=answer.verdict_id or 0,
-            response_id=answer.response_id,
-            case=answer.case,
-            scale=answer.scale,
-            people=answer.people,
-            judge=answer.judge,
-            confidence=answer.confidence,
-            chance=chance,
-            people_share=answer.people_share,
-            judge_share=answer.judge_share,
-        )
-        for answer in answers
-    ]
 
 
 def rows_of_judge(evaluators: Sequence[RunEvaluator]) -> dict[int, ReplyRows]:

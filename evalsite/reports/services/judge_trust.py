@@ -11,7 +11,6 @@ import numpy as np
 
 from evalsite.base.types import JsonDict
 from evalsite.reports.selectors.debate_votes import (
-    AuditedResponse,
     AuditedResponses,
     audited_responses,
     blind_annotations,
@@ -19,7 +18,6 @@ from evalsite.reports.selectors.debate_votes import (
 from evalsite.reports.selectors.leaderboards import Options, chosen, work_version
 from evalsite.reports.services import judge_rows
 from evalsite.reports.services.judge_rows import (
-    as_audited,
     golden_prompts,
     rows_of_judge,
     tested_responses,
@@ -36,7 +34,7 @@ from evalsite.review.questions.scales import (
     labels_to_json,
 )
 from evalsite.review.routing import GoldenPart, uniform_number
-from evalsite.review.selectors.golden import GoldenAnswer, GoldenVersion, golden_answers, golden_versions
+from evalsite.review.selectors.golden import ComparedResponse, GoldenVersion, golden_answers, golden_versions
 from evalsite.review.states import ReviewRefused
 from judging.judges.reply_rows import record_of
 from judging.judges.versions import changes_between
@@ -141,11 +139,11 @@ def _against_people(audited: AuditedResponses, *, planned: int) -> ReportContent
     }
 
 
-def _by_scenario(read: Sequence[AuditedResponse], planned: int) -> list[ReportContent]:
+def _by_scenario(read: Sequence[ComparedResponse], planned: int) -> list[ReportContent]:
     """Return the share of equal labels in each scenario; nothing where there is only one."""
     known = Case.objects.filter(prompt__in={row.case for row in read}).order_by("pk")
     names = dict(known.values_list("prompt_id", "scenario"))
-    groups: dict[str, list[AuditedResponse]] = {}
+    groups: dict[str, list[ComparedResponse]] = {}
     for row in read:
         groups.setdefault(names.get(row.case, ""), []).append(row)
     return [
@@ -155,11 +153,11 @@ def _by_scenario(read: Sequence[AuditedResponse], planned: int) -> list[ReportCo
     ]
 
 
-def _is_equal(row: AuditedResponse) -> float:
+def _is_equal(row: ComparedResponse) -> float:
     return float(row.judge == row.people)
 
 
-def _ties(read: Sequence[AuditedResponse], planned: int) -> dict[str, Estimate]:
+def _ties(read: Sequence[ComparedResponse], planned: int) -> dict[str, Estimate]:
     """Return how often preferences are equal, by what becomes of ties; nothing for other labels."""
     if not read or not all(is_preference(row.scale) for row in read):
         return {}
@@ -207,7 +205,7 @@ def over_baselines(versions: Mapping[tuple[str, str], Sequence[RunEvaluator]], l
     return figures
 
 
-def figures_against_people(decided: Sequence[AuditedResponse], *, planned: int = 0) -> ReportContent:
+def figures_against_people(decided: Sequence[ComparedResponse], *, planned: int = 0) -> ReportContent:
     """Return how a judge's verdicts agree with people's labels: share, kappa, and each label's own share."""
     read = [row for row in decided if row.judge is not None]
     labels = _scale(read)
@@ -250,7 +248,7 @@ def evaluators_of_version(name: str, version_key: str) -> list[RunEvaluator]:
     return [evaluator for evaluator in evaluators if versions[evaluator.pk].key == version_key]
 
 
-def _measured(read: Sequence[AuditedResponse]) -> list[AuditedVerdict]:
+def _measured(read: Sequence[ComparedResponse]) -> list[AuditedVerdict]:
     return [
         AuditedVerdict(row.confidence, row.judge == row.people, row.case, 1 / row.chance)
         for row in read
@@ -258,7 +256,7 @@ def _measured(read: Sequence[AuditedResponse]) -> list[AuditedVerdict]:
     ]
 
 
-def _scale(read: Sequence[AuditedResponse]) -> tuple[Label, ...]:
+def _scale(read: Sequence[ComparedResponse]) -> tuple[Label, ...]:
     """Return the labels of the commonest scale, then those that only others have."""
     scales = Counter(row.scale for row in read)
     by_value = {label.value: label for scale, _ in scales.most_common() for label in reversed(scale)}
@@ -273,14 +271,14 @@ def _places(labels: Sequence[Label]) -> dict[str, int]:
     return {label.value: shares.index(label.share) for label in labels if label.share is not None}
 
 
-def _points_off(row: AuditedResponse, places: Mapping[str, int]) -> int:
+def _points_off(row: ComparedResponse, places: Mapping[str, int]) -> int:
     """Return by how many points of the scale judge and people differ; without an order, whether they do."""
     if row.judge in places and row.people in places:
         return abs(places[row.judge or ""] - places[row.people])
     return int(row.judge != row.people)
 
 
-def _recall(label: Label, labels: Sequence[Label], read: Sequence[AuditedResponse], planned: int) -> ReportContent:
+def _recall(label: Label, labels: Sequence[Label], read: Sequence[ComparedResponse], planned: int) -> ReportContent:
     """Return how often the judge says a label where people do; unit: the case."""
     where = [row for row in read if row.people == label.value]
     name = f"Where people say {label.text}"
@@ -290,7 +288,9 @@ def _recall(label: Label, labels: Sequence[Label], read: Sequence[AuditedRespons
     return {"name": name, "label": label.value, "items": len(where)} | figure(share)
 
 
-def _pooled_share(rows: Sequence[AuditedResponse], worth: Callable[[AuditedResponse], float], planned: int) -> Estimate:
+def _pooled_share(
+    rows: Sequence[ComparedResponse], worth: Callable[[ComparedResponse], float], planned: int
+) -> Estimate:
     """Return the mean of what rows are worth; unit: the case. Runs audited at different rates are strata."""
     if not rows:
         return undefined(NO_LABELS)
@@ -310,7 +310,7 @@ def _pooled_share(rows: Sequence[AuditedResponse], worth: Callable[[AuditedRespo
     return shown_share(sampled, planned=planned).estimate
 
 
-def _kappa(read: Sequence[AuditedResponse], codes: Mapping[str, int], planned: int) -> Estimate:
+def _kappa(read: Sequence[ComparedResponse], codes: Mapping[str, int], planned: int) -> Estimate:
     """Return Cohen's kappa of judge and people, each label standing for as many as it was drawn from."""
     cases = [row.case for row in read]
     n = len(set(cases))
@@ -331,7 +331,7 @@ def _kappa(read: Sequence[AuditedResponse], codes: Mapping[str, int], planned: i
     ).estimate
 
 
-def _tests(read: Sequence[AuditedResponse], labels: Sequence[Label]) -> JsonDict:
+def _tests(read: Sequence[ComparedResponse], labels: Sequence[Label]) -> JsonDict:
     """Return the alternative annotator test for each kind of annotator."""
     people = blind_annotations(row.item_id for row in read if row.item_id is not None)
     names = sorted({annotation.person for annotation in people})
@@ -596,8 +596,8 @@ def _served(heads: Iterable[dict[str, object]]) -> frozenset[ServedModel]:
 class Flip:
     """A response on which two versions give different labels."""
 
-    before: GoldenAnswer
-    after: GoldenAnswer
+    before: ComparedResponse
+    after: ComparedResponse
 
     @property
     def is_gain(self) -> bool:
@@ -645,7 +645,7 @@ def compare_versions(golden_set: GoldenSet, before: RunEvaluator, after: RunEval
     )
 
 
-def _items(answers: Iterable[GoldenAnswer]) -> list[ComparedItem]:
+def _items(answers: Iterable[ComparedResponse]) -> list[ComparedItem]:
     codes: dict[str, int] = {}
     return [
         ComparedItem(
@@ -658,7 +658,7 @@ def _items(answers: Iterable[GoldenAnswer]) -> list[ComparedItem]:
     ]
 
 
-def _one_a_case(answers: Sequence[GoldenAnswer], seed: int) -> list[int]:
+def _one_a_case(answers: Sequence[ComparedResponse], seed: int) -> list[int]:
     """Return the places of one response to each case, chosen at random."""
     order = sorted(range(len(answers)), key=lambda n: uniform_number("paired", seed, answers[n].response_id))
     return list({answers[n].case: n for n in reversed(order)}.values())
@@ -690,7 +690,7 @@ def _versions(golden_set: GoldenSet, part: GoldenPart) -> list[ReportContent]:
         changes = changes_between(judge_versions[before.evaluator.pk], judge_versions[key]) if before else ()
         rows_shown.append(
             _about(version, version.golden_run)
-            | figures_against_people(as_audited(answers[version.evaluator.pk]))
+            | figures_against_people(answers[version.evaluator.pk])
             | {
                 "changes": list(changes),
                 "cost": cost,

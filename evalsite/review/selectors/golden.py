@@ -263,21 +263,22 @@ def listed_sets() -> QuerySet[GoldenSet]:
 
 
 @dataclass(frozen=True, slots=True)
-class GoldenAnswer:
-    """One response of a part with people's label and what a version said of it."""
+class ComparedResponse:
+    """One response of an audit or of a golden set with people's label and what a version said of it."""
 
-    golden_id: int  # of the GoldenItem
     item_id: int | None  # the review item on which people decided; None: the label was imported
     response_id: int
     case: int  # the prompt's key: all responses to one question are one case
-    case_key: str
     scale: tuple[Label, ...]
-    people: str
-    people_share: float | None
+    people: str  # final blind label
+    people_share: float | None  # the label from 0 to 1; None: it has no number
     verdict_id: int | None
     judge: str | None  # None: no usable verdict
-    judge_share: float | None
+    judge_share: float | None  # the judge's score from 0 to 1; None: none
     confidence: float | None
+    chance: float = 1.0  # with which an audit drew it
+    golden_id: int = 0  # of the GoldenItem
+    case_key: str = ""  # of a golden set
 
     @property
     def agrees(self) -> bool:
@@ -327,7 +328,7 @@ def version_named(golden_set: GoldenSet, name_or_key: str) -> GoldenVersion:
 
 def golden_answers(
     golden_set: GoldenSet, part: GoldenPart, evaluators: Sequence[RunEvaluator]
-) -> dict[int, list[GoldenAnswer]]:
+) -> dict[int, list[ComparedResponse]]:
     """Return what each of these evaluators said of a part's labelled responses, by evaluator, in one order.
 
     Of a part, not of a run: a case that was moved to the examples is no longer in it, whoever judged it before.
@@ -358,11 +359,11 @@ def _answer(
     label: str,
     scales: Mapping[int, tuple[Label, ...]],
     verdicts: Mapping[int, Verdict],
-) -> GoldenAnswer:
+) -> ComparedResponse:
     scale, verdict = scales[item.subject_id], verdicts.get(item.response_id)
     score = getattr(verdict, "score", None)
     share = score.share if score is not None else None
-    return GoldenAnswer(
+    return ComparedResponse(
         golden_id=item.pk,
         item_id=item_id,
         response_id=item.response_id,
@@ -409,7 +410,7 @@ class GoldenText:
     judges: tuple[LabelWords, ...]  # one for each version asked for
 
 
-def golden_texts(items: Sequence[GoldenItem], answers: Sequence[Mapping[int, GoldenAnswer]]) -> list[GoldenText]:
+def golden_texts(items: Sequence[GoldenItem], answers: Sequence[Mapping[int, ComparedResponse]]) -> list[GoldenText]:
     """Return the texts of items of `with_texts`, with the answers of some versions by golden item. Four queries."""
     answers_by_item = [[by_item[item.pk] for by_item in answers if item.pk in by_item] for item in items]
     verdict_ids = {answer.verdict_id for row in answers_by_item for answer in row if answer.verdict_id is not None}

@@ -11,7 +11,7 @@ from evalsite.reports.services.judge_trust import Flip, VersionComparison
 from evalsite.reports.services.snapshots import figure
 from evalsite.review.models import GoldenRun, GoldenSet
 from evalsite.review.questions.scales import JUDGEMENT, labels_to_json
-from evalsite.review.selectors.golden import GoldenAnswer, GoldenVersion
+from evalsite.review.selectors.golden import ComparedResponse, GoldenVersion
 from judging.models import RunEvaluator
 from judging.statistics.estimates import Estimate, undefined
 from judging.statistics.estimators.judge_bias import Drift
@@ -30,10 +30,9 @@ def csv(report: Report[Any], shown: object, table: str) -> list[str]:
     return b"".join(write_csv(data.rows, columns=data.columns)).decode().removeprefix("\ufeff").splitlines()
 
 
-def answer(number: int, judge: str | None) -> GoldenAnswer:
-    return GoldenAnswer(
-        number, None, 70 + number, number, f"q{number}", JUDGEMENT, "wrong", 0.0, None, judge, None, None
-    )
+def answer(number: int, judge: str | None) -> ComparedResponse:
+    said = ("wrong", 0.0, None, judge, None, None)
+    return ComparedResponse(None, 70 + number, number, JUDGEMENT, *said, golden_id=number, case_key=f"q{number}")
 
 
 def flip(number: int, before: str | None, after: str | None) -> Flip:
