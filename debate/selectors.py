@@ -465,7 +465,6 @@ def setup_with(
         agents=orders.agents,
         criterion=criterion_of(criterion, options),
         reference=reference_of(case),
-        stop=options.stop,
         images=images,
         **{name: getattr(options, name) for name in {*DebateSetup.__slots__} & {*DebateOptions.__slots__}},
     )
@@ -494,20 +493,13 @@ UNFINISHED = (DebateStatus.WAITING, DebateStatus.RUNNING, DebateStatus.CANCELLED
 HEARD = (ReplyStatus.FINISHED, ReplyStatus.TRUNCATED, ReplyStatus.REFUSED)
 
 
-@dataclass(frozen=True, slots=True)
-class DebateView:
-    """One debate's transcript, and who is being waited for."""
-
-    transcript: Transcript
-    waiting: tuple[str, ...]  # names of agents whose reply is due
-    is_live: bool
-
-
-def view_of(debate: Debate) -> DebateView:
-    """Return the transcript of a debate loaded by `debates_by_id`."""
-    if debate.status in UNFINISHED:
-        return _live(debate)
-    return DebateView(transcript(stored_statements(debate), is_heard=_is_heard(debate)), waiting=(), is_live=False)
+def transcript_of(debate: Debate) -> tuple[Transcript, list[str]]:
+    """Return the transcript of a debate loaded by `debates_by_id`, and the agents whose reply is due."""
+    if debate.status not in UNFINISHED:
+        return transcript(stored_statements(debate), is_heard=_is_heard(debate)), []
+    state = _replayed(setups_of([debate])[debate.pk], debate)
+    waiting = list(dict.fromkeys(request.endpoint for request in state.waiting))
+    return transcript(shown_statements(state.statements), is_heard=_is_heard(debate)), waiting
 
 
 def anonymous_transcript(debate: Debate, *, swapped: bool) -> Transcript:
@@ -582,15 +574,6 @@ def _filed(row: Statement) -> str:
     if isinstance(score, str):
         return "" if score == row.position_verdict else f"“{score}”"
     return "nothing" if score is None else str(score)
-
-
-def _live(debate: Debate) -> DebateView:
-    setup = setups_of([debate])[debate.pk]
-    state = _replayed(setup, debate)
-    names = dict.fromkeys(request.endpoint for request in state.waiting)
-    return DebateView(
-        transcript(shown_statements(state.statements), is_heard=_is_heard(debate)), waiting=tuple(names), is_live=True
-    )
 
 
 def _replayed(setup: DebateSetup, debate: Debate) -> Replayed:

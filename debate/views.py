@@ -16,6 +16,7 @@ from debate.forms import DebateSetForm, LabelsForm, entered_in
 from debate.models import Debate, DebateSet, DebateSource, DebateStatus, Experiment, Statement
 from debate.protocol.setups import DebateSetup, Method, options_from_json
 from debate.selectors import (
+    UNFINISHED,
     calls_of,
     debates_by_id,
     label_sources,
@@ -23,7 +24,7 @@ from debate.selectors import (
     question_of,
     reference_of,
     setups_of,
-    view_of,
+    transcript_of,
 )
 from debate.services.set_plans import DebatesRefused, DebateWish, check_debates, estimate_all
 from debate.services.set_tables import TABLE_FORMATS, TABLES, StoredLabels
@@ -111,15 +112,16 @@ def _debate(debate_id: int) -> Debate:
 
 
 def _transcript(debate: Debate) -> JsonDict:
-    view = view_of(debate)
+    statements, waiting = transcript_of(debate)
     run = debate.debate_set.run
     return {
         "debate": debate,
         "debate_set": debate.debate_set,
-        "view": view,
-        "transcript": view.transcript,
+        "transcript": statements,
+        "waiting": waiting,
+        "is_live": debate.status in UNFINISHED,
         "run_status": run.status if run else "",
-        "is_moving": view.is_live and run is not None and is_moving(run),
+        "is_moving": debate.status in UNFINISHED and run is not None and is_moving(run),
     }
 
 

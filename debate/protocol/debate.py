@@ -200,7 +200,12 @@ def run_debate(setup: DebateSetup, *, observer: Observer | None = None) -> Conve
         rounds.append(round_votes(setup, new))
         if any(statement.status is VerdictStatus.FAILED for statement in new):
             return _result(setup, statements, rounds, StopReason.FAILED)
-        reason = stop_reason(rounds, max_rounds=setup.max_rounds, rules=setup.stop)
+        reason = stop_reason(
+            rounds,
+            max_rounds=setup.max_rounds,
+            on_consensus=setup.stop_on_consensus,
+            on_stability=setup.stop_on_stability,
+        )
         if reason is not None:
             return _result(setup, statements, rounds, reason)
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from random import Random
 
-from debate.protocol.verdicts import HowRead, StopReason, StopRules, to_system_space
+from debate.protocol.verdicts import HowRead, StopReason, to_system_space
 from evalsite.base.types import JsonDict, JsonObject, LabelledEnum
 from judging.grading.rubric_tree import walk
 from judging.judges.subjects import VerdictStatus, image_parts
@@ -142,7 +142,8 @@ class DebateSetup:
     max_rounds: int = 2  # discussion rounds after the independent round
     mode: RoundMode = RoundMode.SIMULTANEOUS
     visibility: Visibility = Visibility.PREVIOUS
-    stop: StopRules = field(default_factory=StopRules)
+    stop_on_consensus: bool = True
+    stop_on_stability: bool = False
     independent_both_orders: bool = (
         False  # ask for the independent vote in both orders; one that follows the place is void
     )
@@ -402,10 +403,6 @@ class DebateOptions:
         if self.stop_on_consensus or not self.max_rounds:
             return 1
         return 2 if self.stop_on_stability else 1 + self.max_rounds
-
-    @property
-    def stop(self) -> StopRules:
-        return StopRules(on_consensus=self.stop_on_consensus, on_stability=self.stop_on_stability)
 
     def to_json(self) -> JsonDict:
         """Return plain data that `options_from_json` reads back to an equal value."""

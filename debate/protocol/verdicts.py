@@ -260,14 +260,6 @@ class StopReason(StrEnum):
     FAILED = "failed"  # an agent could not be reached at all; asked again when the run resumes
 
 
-@dataclass(frozen=True, slots=True)
-class StopRules:
-    """What ends a debate before its last allowed round."""
-
-    on_consensus: bool = True
-    on_stability: bool = False
-
-
 def consensus(votes: Votes) -> int | None:
     """Return the verdict that all agents gave, or None: one missing verdict, or a single agent, agrees on nothing."""
     if len(votes) < 2 or votes[0] is None:
@@ -297,13 +289,15 @@ def is_stable(before: Votes, after: Votes) -> bool:
     return None not in before and tuple(before) == tuple(after)
 
 
-def stop_reason(rounds: Sequence[Votes], *, max_rounds: int, rules: StopRules) -> StopReason | None:
+def stop_reason(
+    rounds: Sequence[Votes], *, max_rounds: int, on_consensus: bool = True, on_stability: bool = False
+) -> StopReason | None:
     """Return why the debate ends after the rounds held so far (`rounds[0]`: the independent one), or None to go on."""
-    if rules.on_consensus and consensus(rounds[-1]) is not None:
+    if on_consensus and consensus(rounds[-1]) is not None:
         return StopReason.CONSENSUS
     if len(rounds) > max_rounds:
         return StopReason.CONSENSUS if consensus(rounds[-1]) is not None else StopReason.ROUNDS
-    if rules.on_stability and len(rounds) > 1 and is_stable(rounds[-2], rounds[-1]):
+    if on_stability and len(rounds) > 1 and is_stable(rounds[-2], rounds[-1]):
         return StopReason.STABILITY
     return None
 

@@ -96,13 +96,7 @@ _HASHED_AS = {
 _OF_STATEMENT = ("round", "text", "position_verdict", "verdict", "status", "recorded_verdict")
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenCell:
-    """A recorded cell whose debates a batch holds."""
-
-    cell: RecordedCell
-    debates: int
-    statements: int
+WrittenCell = tuple[RecordedCell, int, int]  # one whose debates a batch holds; debates, statements
 
 
 def cell_hash(cell: RecordedCell) -> str:
@@ -139,9 +133,7 @@ def write_cells(
             for agent_number, turn in enumerate(stage, start=1)
         )
         writer.add(BatchStatement, statements)
-        written.append(
-            WrittenCell(cell, len(rows), sum(len(stage) for item in items.values() for stage in item.stages))
-        )
+        written.append((cell, len(rows), sum(len(stage) for item in items.values() for stage in item.stages)))
         problems += missing
     return written, problems
 
@@ -163,23 +155,23 @@ def use_cells(
     Raises:
         BatchLost: the batch, or responses that its debates rest on, were removed or replaced meanwhile.
     """
-    hashes = [cell_hash(cells.cell) for cells in written]
+    hashes = [cell_hash(cell) for cell, _, _ in written]
     stored = set(DebateSet.objects.filter(content_hash__in=hashes).values_list("content_hash", flat=True))
-    new = [(cells, digest) for cells, digest in zip(written, hashes, strict=True) if digest not in stored]
-    names = {name for cells in written for name in (cells.cell.system_a, cells.cell.system_b)}
+    new = [(*row, digest) for row, digest in zip(written, hashes, strict=True) if digest not in stored]
+    names = {name for cell, _, _ in written for name in (cell.system_a, cell.system_b)}
     systems = {system.name: system for system in System.objects.filter(name__in=names)}
     sets = []
-    for cells, digest in new:
-        debate_set = _make_set(cells.cell, digest, systems, rubrics.get(cells.cell.criterion_key), at)
+    for cell, _, _, digest in new:
+        debate_set = _make_set(cell, digest, systems, rubrics.get(cell.criterion_key), at)
         _place(BatchDebate.objects.filter(batch=batch, set_hash=digest), debate_set, suite)
         sets.append(debate_set)
     if (_copy_debates(batch, at), _copy_statements(batch, at)) != (
-        sum(cells.debates for cells, _ in new),
-        sum(cells.statements for cells, _ in new),
+        sum(debates for _, debates, _, _ in new),
+        sum(statements for _, _, statements, _ in new),
     ):
         raise BatchLost("Responses of these debates were replaced during the import; nothing was stored. Import again.")
-    for debate_set, (cells, _) in zip(sets, new, strict=True):
-        record(actor, "debates.imported", debate_set, debates=cells.debates, statements=cells.statements)
+    for debate_set, (_, debates, statements, _) in zip(sets, new, strict=True):
+        record(actor, "debates.imported", debate_set, debates=debates, statements=statements)
         announce_finished(debate_set.pk)
     return sets
 

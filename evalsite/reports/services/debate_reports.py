@@ -488,8 +488,8 @@ def _length_control(
             wins.append((1 + sign * outcome) / 2)
             longer.append(sign * (lengths[decision.responses[0]] - lengths[decision.responses[1]]))
             cases.append(decision.case_id)
-    control = length_control(wins, longer, cases)
-    return {"equal_length": figure(control.equal_length), "length_effect": figure(control.effect)}
+    _, equal_length, effect = length_control(wins, longer, cases)
+    return {"equal_length": figure(equal_length), "length_effect": figure(effect)}
 
 
 def _pair_row(first: str, second: str, decisions: Sequence[DebateDecision], verdicts: Verdicts) -> ReportContent:

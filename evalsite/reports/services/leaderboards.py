@@ -329,13 +329,13 @@ def _length_control(rows: Sequence[ReportContent]) -> ReportContent:
     """Return how often the judge's scores prefer the first system, ties half, as it is and at equal length."""
     both = [row for row in rows if all(row["responses"])]
     lengths = response_lengths(pk for row in both for pk in row["responses"])
-    control = length_control(
+    estimates = length_control(
         [(1 + float(np.sign(row["difference"]))) / 2 for row in both],
         [lengths[row["responses"][0]] - lengths[row["responses"][1]] for row in both],
         [row["case_id"] for row in both],
     )
-    shown = {"win_rate": control.raw, "equal_length": control.equal_length, "length_effect": control.effect}
-    return {name: figure(estimate) for name, estimate in shown.items()}
+    names = ("win_rate", "equal_length", "length_effect")
+    return {name: figure(estimate) for name, estimate in zip(names, estimates, strict=True)}
 
 
 def _compared(scores: SuiteScores, first: int, second: int) -> list[ReportContent]:

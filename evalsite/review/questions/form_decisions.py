@@ -10,7 +10,6 @@ lead to no decision.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
 
 from evalsite.review.questions.forms import (
@@ -33,20 +32,10 @@ LEAST_F1 = 0.8  # over characters, from which marks count as right
 CERTAINTY = 0.9  # that the true share is below the mark, on one side
 
 
-@dataclass(frozen=True, slots=True)
-class AgreedAnswers:
-    """The answers that people agree on, by question, and the questions that are left to adjudicate."""
-
-    values: dict[str, Answer]
-    open_keys: tuple[str, ...]
-
-    @property
-    def is_decided(self) -> bool:
-        return not self.open_keys
-
-
-def agreed_answers(form: AnswerForm, answers: Sequence[Mapping[str, Answer]]) -> AgreedAnswers:
-    """Return what the answers of all people to a form come to.
+def agreed_answers(
+    form: AnswerForm, answers: Sequence[Mapping[str, Answer]]
+) -> tuple[dict[str, Answer], tuple[str, ...]]:
+    """Return the answers that people agree on, by question, and the questions that are left to adjudicate.
 
     Whether a question is asked follows from what was agreed before it. Of one that depends on an open question nothing
     is known yet. An optional question without agreement is left without an answer.
@@ -66,7 +55,7 @@ def agreed_answers(form: AnswerForm, answers: Sequence[Mapping[str, Answer]]) ->
         elif part.is_required:
             undecided.append(part.key)
             unknown.add(part.key)
-    return AgreedAnswers(agreed, tuple(undecided))
+    return agreed, tuple(undecided)
 
 
 def agreed_answer(part: FormQuestion, values: Sequence[Answer]) -> Answer | None:

@@ -112,17 +112,17 @@ def outcome_of(item: ReviewItem, given: Iterable[GivenLabel], *, quorum: int, un
     form = form_of_item(item)
     if not isinstance(form, OwnForm):
         return decision
-    agreed = agreed_answers(form, [answer.parts for answer in every])
-    if agreed.is_decided:
-        return replace(decision, state=ItemStatus.DECIDED, label=form.label(agreed.values))
-    return replace(decision, state=ItemStatus.NEEDS_ADJUDICATION, label=None)
+    agreed, open_keys = agreed_answers(form, [answer.parts for answer in every])
+    if open_keys:
+        return replace(decision, state=ItemStatus.NEEDS_ADJUDICATION, label=None)
+    return replace(decision, state=ItemStatus.DECIDED, label=form.label(agreed))
 
 
 def open_questions(item: ReviewItem, answers: Iterable[Annotation]) -> tuple[str, ...]:
     """Return the keys of the questions of an owner's form on which people do not agree."""
     form = form_of_item(item) if item.queue.form and item.response_a_id is None else None
     given = [answer.parts for answer in answers if not answer.cannot_judge]
-    return agreed_answers(form, given).open_keys if form is not None else ()
+    return agreed_answers(form, given)[1] if form is not None else ()
 
 
 def dispute_of(item: ReviewItem, answers: Iterable[Annotation | GivenLabel]) -> int:
@@ -145,7 +145,7 @@ def agreed_so_far(item: ReviewItem) -> dict[str, Answer]:
     form = form_of_item(item)
     answers = (form.answers(answer.label, answer.parts) for answer in item.annotations.filter(left_out_at=None))
     given = [answer for answer in answers if answer]
-    return agreed_answers(form, given).values if given else {}
+    return agreed_answers(form, given)[0] if given else {}
 
 
 def known_answer(item: ReviewItem) -> JsonDict:
@@ -172,7 +172,7 @@ def agreed_parts(item: ReviewItem, answers: Sequence[Annotation], *, label: str)
         return {}
     form = form_of_item(item)
     if isinstance(form, OwnForm):
-        return agreed_answers(form, given).values
+        return agreed_answers(form, given)[0]
     values = majority_parts(given)
     return values if values and form.holds(values) and form.label(values) == label else {}
 

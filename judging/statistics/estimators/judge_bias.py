@@ -319,32 +319,25 @@ SAME_LENGTHS = "The differences in length are all the same."
 ALL_LENGTH = "Length alone decides every comparison, so nothing is known about responses of equal length."
 
 
-@dataclass(frozen=True, slots=True)
-class LengthControl:
-    """A win rate as it is and at equal length, as reports show them; n = cases."""
-
-    raw: Estimate
-    equal_length: Estimate
-    effect: Estimate  # on the log odds of winning, of being longer; above 0 the longer answer wins more often
-
-
 def length_control(
     wins: Sequence[float] | Floats, length_differences: Sequence[float] | Floats, cases: Sequence[Hashable]
-) -> LengthControl:
-    """Return the raw and the length-controlled win rate; the second from 30 cases on, and where it can be told."""
+) -> tuple[Estimate, Estimate, Estimate]:
+    """Return a win rate as it is and at equal length, and how being longer changes the log odds of winning: above 0 the
+    longer answer wins more often. The last two from 30 cases on, and where they can be told; n = cases.
+    """
     raw = mean_of_cases(wins, cases)
     if raw.n < FEWEST_FOR_CLAIMS:
         few = TooFew(raw.n, FEWEST_FOR_CLAIMS).estimate
-        return LengthControl(raw, few, few)
+        return raw, few, few
     if not np.ptp(np.asarray(length_differences, dtype=np.float64)):
         alike = undefined(SAME_LENGTHS, n=raw.n)
-        return LengthControl(raw, alike, alike)
+        return raw, alike, alike
     win_rate, effect, error = length_controlled_win_rate(wins, length_differences, cases)
     if abs(effect) > LARGEST_EFFECT:
         decided = undefined(ALL_LENGTH, n=raw.n)
-        return LengthControl(raw, decided, decided)
+        return raw, decided, decided
     reach = t_quantile(raw.n - 1) * error
-    return LengthControl(raw, win_rate, Estimate(effect, effect - reach, effect + reach, raw.n))
+    return raw, win_rate, Estimate(effect, effect - reach, effect + reach, raw.n)
 
 
 def length_controlled_win_rate(

@@ -6,7 +6,6 @@ import pytest
 
 from debate.protocol.verdicts import (
     StopReason,
-    StopRules,
     agreed_since,
     consensus,
     is_stable,
@@ -46,18 +45,17 @@ def test_is_stable_needs_every_agent_valid_and_unmoved() -> None:
 
 def test_stop_reason_follows_the_rules() -> None:
     apart, moved, agreed = (1, 0, -1), (1, 1, -1), (1, 1, 1)
-    stability = StopRules(on_stability=True)
 
     assert [
-        stop_reason([agreed], max_rounds=2, rules=StopRules()),
-        stop_reason([apart], max_rounds=2, rules=StopRules()),
-        stop_reason([apart], max_rounds=0, rules=StopRules()),
-        stop_reason([apart, moved, moved], max_rounds=2, rules=StopRules()),
-        stop_reason([apart, apart], max_rounds=2, rules=StopRules()),
-        stop_reason([apart, apart], max_rounds=2, rules=stability),
-        stop_reason([apart, moved], max_rounds=2, rules=stability),
-        stop_reason([agreed], max_rounds=2, rules=StopRules(on_consensus=False)),
-        stop_reason([agreed, agreed], max_rounds=1, rules=StopRules(on_consensus=False)),
+        stop_reason([agreed], max_rounds=2),
+        stop_reason([apart], max_rounds=2),
+        stop_reason([apart], max_rounds=0),
+        stop_reason([apart, moved, moved], max_rounds=2),
+        stop_reason([apart, apart], max_rounds=2),
+        stop_reason([apart, apart], max_rounds=2, on_stability=True),
+        stop_reason([apart, moved], max_rounds=2, on_stability=True),
+        stop_reason([agreed], max_rounds=2, on_consensus=False),
+        stop_reason([agreed, agreed], max_rounds=1, on_consensus=False),
     ] == [
         StopReason.CONSENSUS,
         None,

@@ -20,7 +20,7 @@ from debate.protocol.setups import (
     StatementResult,
     Visibility,
 )
-from debate.protocol.verdicts import HowRead, StopReason, StopRules
+from debate.protocol.verdicts import HowRead, StopReason
 from judging.judges.subjects import VerdictStatus
 from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus
 
@@ -110,7 +110,7 @@ def test_run_debate_stays_unresolved_after_the_last_round() -> None:
 
 
 def test_run_debate_stops_when_nobody_moves_if_told_so() -> None:
-    setup = replace(SETUP, stop=StopRules(on_stability=True))
+    setup = replace(SETUP, stop_on_stability=True)
 
     result, batches = drive(setup, scripted(ada="111", bob="222", cy="111"))
 
