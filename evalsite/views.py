@@ -267,18 +267,6 @@ class LiveRun:
 
 
 @dataclass(frozen=True, slots=True)
-class FailedRun:
-    """A run with failed tasks, and why they failed, the commonest reason first."""
-
-    run: Run
-    kinds: tuple[FailureCount, ...]
-
-    @property
-    def can_retry(self) -> bool:
-        return self.run.status != RunStatus.CANCELLED
-
-
-@dataclass(frozen=True, slots=True)
 class SpendBar:
     """What calls to priced endpoints cost on one day."""
 
@@ -309,7 +297,7 @@ class ResearcherHome:
     people_work: Sequence[tuple[Queue, int, float | None]]  # open queues: labels and seconds left; None: no pace yet
     disagreements: int
     finished: Sequence[Run]
-    failed: tuple[FailedRun, ...]
+    failed: Sequence[tuple[Run, Sequence[FailureCount]]]  # why tasks failed, the commonest reason first
     failed_imports: Sequence[Upload]
 
     @property
@@ -402,7 +390,7 @@ def _people_work() -> list[tuple[Queue, int, float | None]]:
     return [(queue, left.answers_left, left.seconds_left) for queue, left in work]
 
 
-def _failed_runs(at: datetime) -> tuple[FailedRun, ...]:
+def _failed_runs(at: datetime) -> list[tuple[Run, list[FailureCount]]]:
     """Return runs of the last week with failed tasks: two queries."""
     recent = Q(finished_at__gte=at - 7 * DAY) | Q(finished_at__isnull=True)
     rows = Run.objects.filter(recent, failed__gt=0, archived_at__isnull=True).exclude(kind=RunKind.SINGLE)
@@ -413,9 +401,7 @@ def _failed_runs(at: datetime) -> tuple[FailedRun, ...]:
     kinds: dict[int, list[FailureCount]] = {}
     for row in counts:
         kinds.setdefault(row["run"], []).append(FailureCount(row["failure_kind"], row["n"]))
-    return tuple(
-        FailedRun(run, tuple(sorted(kinds.get(run.pk, []), key=lambda kind: (-kind.count, kind.kind)))) for run in runs
-    )
+    return [(run, sorted(kinds.get(run.pk, []), key=lambda kind: (-kind.count, kind.kind))) for run in runs]
 
 
 def admin_home(*, at: datetime) -> AdminHome:

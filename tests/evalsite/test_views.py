@@ -13,7 +13,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from evalsite.accounts.roles import Role
-from evalsite.views import FailedRun, live_runs, newest_board, researcher_home, spend_by_day
+from evalsite.views import live_runs, newest_board, researcher_home, spend_by_day
 from judging.llm.endpoints import EndpointKind
 from judging.models import Call, Run, RunEvaluator, RunTask, TaskStatus
 from judging.models.runs import RunStatus
@@ -95,8 +95,8 @@ def test_live_runs_lists_what_is_on_its_way_with_its_pace() -> None:
 def test_researcher_home_names_why_tasks_failed_the_commonest_reason_first() -> None:
     run = _failed_run("timeout", "tried-too-often", "timeout")
 
-    counts = (FailureCount("timeout", 2), FailureCount("tried-too-often", 1))
-    assert researcher_home(at=NOON).failed == (FailedRun(run, counts),)
+    counts = [FailureCount("timeout", 2), FailureCount("tried-too-often", 1)]
+    assert researcher_home(at=NOON).failed == [(run, counts)]
     assert [failed.words for failed in counts] == ["timeout", "its workers failed too often"]
 
 
@@ -105,7 +105,7 @@ def test_researcher_home_forgets_failures_after_a_week_and_ends_after_a_day() ->
 
     later = researcher_home(at=NOON + timedelta(days=8))
 
-    assert (later.failed, later.finished) == ((), [])
+    assert (later.failed, later.finished) == ([], [])
     assert len(researcher_home(at=NOON).finished) == 1
 
 

@@ -29,12 +29,11 @@ from evalsite.review.forms import (
     TrainingForm,
     first_annotation,
 )
-from evalsite.review.models import Assignment, GoldAnswer, GuidelinesReading, Queue
+from evalsite.review.models import Assignment, GoldAnswer, GuidelinesReading, PastGuidelines, Queue
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.selectors.content import ItemContent, own_text, read_panel
 from evalsite.review.selectors.gold import (
     GuidelinesChange,
-    GuidelinesVersion,
     TrainingPanel,
     change_between,
     next_training,
@@ -164,8 +163,8 @@ def answer_training(act: ActionCall[Queue, TrainingForm]) -> TrainingPanel:
     return _training_panel(act.subject, act.person, answer.gold)
 
 
-def _version_facts(row: GuidelinesVersion) -> JsonDict:
-    return {"version": row.version, "until": row.until.isoformat() if row.until is not None else ""}
+def _version_facts(row: PastGuidelines) -> JsonDict:
+    return {"version": row.version, "until": row.replaced_at.isoformat() if row.pk else ""}
 
 
 @QUEUES.one(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -249,30 +248,20 @@ def _unused_gold(queue: Queue, person: User) -> Iterable[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class GuidelinesVersion:
-    """One version of a queue's guidelines; `until` when it was replaced, None while it holds."""
-
-    version: int
-    text: str
-    until: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
 class GuidelinesChange:
     """What changed in a queue's guidelines from one version to another."""
 
     queue: Queue
-    before: GuidelinesVersion
-    after: GuidelinesVersion
+    before: PastGuidelines
+    after: PastGuidelines
     pieces: tuple[DiffPiece, ...]
     unread_since: int | None = None  # what `unread_since` says of who asks
 
 
-def versions_of(queue: Queue) -> list[GuidelinesVersion]:
-    """Return each version of a queue's guidelines whose text is kept, the one that holds first."""
-    past = PastGuidelines.objects.filter(queue=queue).order_by("-version")
-    now = GuidelinesVersion(queue.guidelines_version, queue.guidelines, None)
-    return [now, *(GuidelinesVersion(row.version, row.text, row.replaced_at) for row in past)]
+def versions_of(queue: Queue) -> list[PastGuidelines]:
+    """Return each version of a queue's guidelines whose text is kept, the one that holds, and is no row, first."""
+    now = PastGuidelines(queue=queue, version=queue.guidelines_version, text=queue.guidelines)
+    return [now, *PastGuidelines.objects.filter(queue=queue).order_by("-version")]
 
 
 def change_between(queue: Queue, before: int, after: int) -> GuidelinesChange:

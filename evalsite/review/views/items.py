@@ -385,7 +385,7 @@ def show_guidelines(request: PageRequest, queue: Queue, form: Form) -> HttpRespo
             ("after", "to", change.after.version),
         ],
         "is_unread": since is not None,
-        "shows_unread": since is not None and change.before.version <= since and change.after.until is None,
+        "shows_unread": since is not None and change.before.version <= since and not change.after.pk,
         "readings": queue.guidelines_readings.select_related("person").order_by("-version", "person__username"),
     }
     return render(request, "review/guidelines.html", context, status=400 if form.errors else 200)

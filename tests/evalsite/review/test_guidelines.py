@@ -163,7 +163,7 @@ def test_versions_are_kept_with_their_texts_and_compared_by_number() -> None:
     rewrite(queue, "Be brief.")
     PastGuidelines.objects.filter(version=1).update(replaced_at=timezone.now() - timedelta(days=1))
 
-    versions = [(row.version, row.text, row.until is None) for row in versions_of(queue)]
+    versions = [(row.version, row.text, row.pk is None) for row in versions_of(queue)]
     change, far = change_between(queue, 1, 2), change_between(queue, 3, 9)
 
     assert versions == [(3, "Be brief.", True), (2, "Be strict.", False), (1, "Be kind.", False)]
