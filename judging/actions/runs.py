@@ -248,10 +248,10 @@ def started(plan: RunPlan, *, agreed: int | None, actor: User | None, at: dateti
 
 def _plan(act: ActionCall[None, NewRunForm]) -> RunPlan:
     """Return what was asked for; items that were given are stored as a suite, as the form cannot."""
-    items = act.data.get("items")
-    if items is not None:
-        slug = slugify(items.suite.name)[:80] or "esi"
-        act.form.suite = store_suite(spec=items.suite, benchmark_slug=slug, actor=act.actor, at=act.at).suite
+    if items := act.data.get("items"):
+        spec, _ = items
+        slug = slugify(spec.name)[:80] or "esi"
+        act.form.suite = store_suite(spec=spec, benchmark_slug=slug, actor=act.actor, at=act.at).suite
     return act.form.plan()
 
 

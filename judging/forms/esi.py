@@ -31,7 +31,8 @@ from judging.specs.lunar_settings import (
     file_template,
     read_lunar_settings,
 )
-from judging.specs.replies import EsiLines, read_esi_lines
+from judging.specs.records.neutral import SuiteSpec
+from judging.specs.replies import LineProblem, read_esi_lines
 
 
 class LunarRunsForm(LimitedRunForm):
@@ -312,17 +313,17 @@ class EsiRunForm(NewRunForm, EsiOptionsForm):
         assert isinstance(field, forms.ChoiceField)
         return field
 
-    def clean_items(self) -> EsiLines | None:
+    def clean_items(self) -> tuple[SuiteSpec, list[LineProblem]] | None:
         """Return the items and the lines that hold none; None where a suite is named."""
         text = self.cleaned_data["items"]
         if bool(text.strip()) == (self.suite is not None):
             raise forms.ValidationError("Name a suite, or give items, one of them.")
         if self.suite is not None:
             return None
-        lines = read_esi_lines(text, name=self.cleaned_data.get("dataset") or self.fields["dataset"].initial)
-        if not lines.suite.cases:
+        suite, problems = read_esi_lines(text, name=self.cleaned_data.get("dataset") or self.fields["dataset"].initial)
+        if not suite.cases:
             raise forms.ValidationError("There is no item with an instruction and a question.")
-        return lines
+        return suite, problems
 
     def clean(self) -> None:
         super().clean()
@@ -341,10 +342,9 @@ class EsiRunForm(NewRunForm, EsiOptionsForm):
 
     def plan(self) -> RunPlan:
         """Return what was asked for. A judge as shipped is set up where there is none yet."""
-        data, items = self.cleaned_data, self.cleaned_data["items"]
+        data, (spec, problems) = self.cleaned_data, self.cleaned_data["items"] or (None, ())
         assert self.suite is not None, "one of items is stored beforehand"
-        strictness = data["strictness"] or (strictness_of(items.suite.name) if items is not None else "")
-        problems = items.problems if items is not None else ()
+        strictness = data["strictness"] or (strictness_of(spec.name) if spec is not None else "")
         stored_workers = [worker_of(system) for system in data["asked"]]
         models = [
             Worker(endpoint, asking_of_version(label)) for endpoint in data["workers"] for label in data["prompts"]

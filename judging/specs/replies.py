@@ -44,16 +44,8 @@ class LineProblem:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class EsiLines:
-    """The items as a suite, and the lines that hold none."""
-
-    suite: SuiteSpec
-    problems: tuple[LineProblem, ...]
-
-
-def read_esi_lines(text: str, *, name: str) -> EsiLines:
-    """Return every item of a data set and every line without one. Lines are numbered from 1."""
+def read_esi_lines(text: str, *, name: str) -> tuple[SuiteSpec, list[LineProblem]]:
+    """Return the items of a data set as a suite, and every line without one. Lines are numbered from 1."""
     lines = text.removeprefix("\ufeff").split("\n")
     if lines and lines[-1] == "":
         lines.pop()
@@ -68,7 +60,7 @@ def read_esi_lines(text: str, *, name: str) -> EsiLines:
         key = _key(reading, number, keys)
         keys.add(key)
         cases.append(_case(reading, number, key))
-    return EsiLines(SuiteSpec(name=name, version="", cases=tuple(cases)), tuple(problems))
+    return SuiteSpec(name=name, version="", cases=tuple(cases)), problems
 
 
 def _read(line: str, number: int) -> JsonDict | LineProblem:
