@@ -75,10 +75,7 @@ class PoolOptions:
     seed: int | None = None  # of the jitter
 
 
-@dataclass(frozen=True, slots=True)
-class _Learned:
-    endpoint: EndpointConfig
-    capabilities: Capabilities
+Learned = tuple[EndpointConfig, Capabilities]  # what an endpoint turned out to accept
 
 
 class CallPool:
@@ -93,7 +90,7 @@ class CallPool:
         self._limiters = limiters
         self._random = Random(self._options.seed)  # noqa: S311 jitter, not secrecy
         self._inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._outbox: SimpleQueue[Completed | _Learned] = SimpleQueue()
+        self._outbox: SimpleQueue[Completed | Learned] = SimpleQueue()
         self._work: SimpleQueue[tuple[Job, Lane] | None] = SimpleQueue()
         self._lanes: dict[tuple[str, str, str], Lane] = {}
         self._delayed: list[tuple[float, int, Job, Lane]] = []
@@ -139,7 +136,7 @@ class CallPool:
             if isinstance(item, Completed):
                 completed.append(item)
             elif self._options.on_capabilities is not None:
-                self._options.on_capabilities(item.endpoint, item.capabilities)
+                self._options.on_capabilities(*item)
         return completed
 
     def withdraw(self, group: Hashable) -> None:
@@ -153,8 +150,8 @@ class CallPool:
         self._inbox.put(self._drop_waiting)
         self._client.close()
 
-    def _drain(self, timeout: float) -> list[Completed | _Learned]:
-        items: list[Completed | _Learned] = []
+    def _drain(self, timeout: float) -> list[Completed | Learned]:
+        items: list[Completed | Learned] = []
         try:
             items.append(self._outbox.get(timeout=timeout) if timeout > 0 else self._outbox.get_nowait())
             while len(items) < BATCH:
@@ -377,7 +374,7 @@ class CallPool:
         learned = lane.capabilities.learn(accepted=attempt.accepted, refused=attempt.refused)
         if learned != lane.capabilities:
             lane.capabilities = learned
-            self._outbox.put(_Learned(job.endpoint, learned))
+            self._outbox.put((job.endpoint, learned))
 
     def _drop_waiting(self) -> None:
         self._delayed.clear()
@@ -392,7 +389,6 @@ class CallPool:
 # both run at once. The child only sends, and counts its attempts at each request in memory that both share; what else
 # it knows dies with it, so a worker that loses its child gives the work back.
 
-Learned = tuple[EndpointConfig, Capabilities]
 LOOK_SECONDS = 60.0
 SEVERAL = 2  # attempts, or more
 MOST_REQUESTS = 65_536  # whose attempts are counted

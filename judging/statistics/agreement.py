@@ -28,7 +28,6 @@ from judging.statistics.ratings import (
     MISSING,
     PSEUDO_ITEMS,
     Features,
-    ItemFeatures,
     ItemSums,
     Profiles,
     RatingTable,
@@ -41,6 +40,7 @@ from judging.statistics.ratings import (
     label_shares,
     observed_agreement,
     pair_rows,
+    pairable_items,
 )
 from judging.statistics.texts import UNMARKED, Mark, stretches
 
@@ -441,12 +441,12 @@ def fleiss_kappa(table: RatingTable) -> Estimate:
     return fleiss_of(item_features(count_profiles(table)), table.labels)
 
 
-def fleiss_of(items: ItemFeatures, labels: tuple[str, ...]) -> Estimate:
+def fleiss_of(items: ItemSums, labels: tuple[str, ...]) -> Estimate:
     """Return Fleiss' kappa from features already gathered."""
     return corrected_agreement(items, labels, fleiss_chance)
 
 
-def brennan_prediger_of(items: ItemFeatures, labels: tuple[str, ...]) -> Estimate:
+def brennan_prediger_of(items: ItemSums, labels: tuple[str, ...]) -> Estimate:
     """Return the kappa whose chance agreement is 1/q for q DECLARED labels; undefined for one declared label.
 
     Sources: Brennan and Prediger 1981; Randolph 2005 (free-marginal kappa).
@@ -461,7 +461,7 @@ def fleiss_chance(sums: Floats) -> Floats:
 
 
 def corrected_agreement(
-    items: ItemFeatures,
+    items: ItemSums,
     labels: tuple[str, ...],
     chance: Callable[[Floats], Floats],
 ) -> Estimate:
@@ -470,22 +470,22 @@ def corrected_agreement(
     def coefficient(sums: Floats) -> Floats:
         return chance_corrected(observed_agreement(sums), chance(sums))
 
-    if not items.n_pairable:
+    if not pairable_items(items):
         return undefined(NO_PAIRS)
     value = float(coefficient(items.totals)[0])
     if np.isnan(value):
-        return undefined(ONE_LABEL if len(labels) == 1 else SAME_LABEL, n=items.n_pairable)
-    return items.sums.estimate(coefficient, n=items.n_pairable)
+        return undefined(ONE_LABEL if len(labels) == 1 else SAME_LABEL, n=pairable_items(items))
+    return items.estimate(coefficient, n=pairable_items(items))
 
 
-def gwet_of(items: ItemFeatures, labels: tuple[str, ...]) -> Estimate:
+def gwet_of(items: ItemSums, labels: tuple[str, ...]) -> Estimate:
     """Return AC1; n = items with two answers or more. It depends on how many labels are DECLARED.
 
     (Po - Pe) / (1 - Pe) with Po as in Fleiss' kappa and Pe = sum_k pi_k (1 - pi_k) / (q - 1) for q declared labels, so
     that it is 1 when everyone chose the same label. Source: Gwet 2008, eq. for AC1 with many raters.
     """
-    if len(labels) == 1 and items.n_pairable:
-        return undefined(ONE_LABEL, n=items.n_pairable)
+    if len(labels) == 1 and pairable_items(items):
+        return undefined(ONE_LABEL, n=pairable_items(items))
     return corrected_agreement(items, labels, gwet_chance)
 
 
@@ -495,14 +495,14 @@ def gwet_chance(sums: Floats) -> Floats:
     return divide((shares * (1 - shares)).sum(axis=1), np.array([float(shares.shape[1] - 1)]))
 
 
-def percent_of(items: ItemFeatures) -> Estimate:
+def percent_of(items: ItemSums) -> Estimate:
     """Return the mean over items of the agreeing share of their pairs, in [0, 1]; n = items with two answers.
 
     On a scale of one label the pseudo-items agree, too: then the interval is that of a counted share.
     """
-    if not items.n_pairable:
+    if not pairable_items(items):
         return undefined(NO_PAIRS)
-    percent = items.sums.estimate(observed_agreement, n=items.n_pairable, lowest=0.0)
+    percent = items.estimate(observed_agreement, n=pairable_items(items), lowest=0.0)
     return share_of(percent.n, percent.n) if percent.low is not None and percent.low > 1 - 1e-6 else percent
 
 

@@ -622,32 +622,21 @@ def count_profiles(table: RatingTable) -> Profiles:
     return distinct_rows(counts[counts.sum(axis=1) > 0])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ItemFeatures:
-    """What each distinct item adds to the sums behind percent agreement, Fleiss, AC1 and Brennan-Prediger.
+def item_features(profiles: Profiles) -> ItemSums:
+    """Return what each distinct row of label counts (every row has an answer) adds to the sums behind percent
+    agreement, Fleiss, AC1 and Brennan-Prediger.
 
     Columns of `features`: agreeing share of the item's pairs (0 when it has no pair); 1 when it has a pair; 1 when it
     is rated at all; then for each label the share of the item's raters who chose it.
     """
-
-    sums: ItemSums
-
-    @property
-    def totals(self) -> Floats:
-        """The sums over all items, shape (1, columns)."""
-        return self.sums.totals
-
-    @property
-    def n_pairable(self) -> int:
-        """How many items have two answers or more."""
-        return int(self.totals[0, 1])
-
-
-def item_features(profiles: Profiles) -> ItemFeatures:
-    """Return the additive features of each distinct row of label counts (every row has an answer)."""
     pseudo, weights = pair_rows(profiles.rows.shape[1])
     features = _features(profiles.rows)
-    return ItemFeatures(ItemSums(features, profiles.multiplicity, _features(pseudo), weights))
+    return ItemSums(features, profiles.multiplicity, _features(pseudo), weights)
+
+
+def pairable_items(items: ItemSums) -> int:
+    """Return how many items of `item_features` have two answers or more."""
+    return int(items.totals[0, 1])
 
 
 def _features(rows: Ints) -> Floats:

@@ -192,7 +192,7 @@ def test_label_shares_and_item_agreement_reproduce_published_tables(vectors: dic
     items = item_features(profiles)
 
     assert label_shares(items.totals)[0].tolist() == pytest.approx(vector["category_proportions"], abs=SIX_PLACES)
-    assert items.sums.features[profiles.which, 0].tolist() == pytest.approx(vector["per_item_P"], abs=SIX_PLACES)
+    assert items.features[profiles.which, 0].tolist() == pytest.approx(vector["per_item_P"], abs=SIX_PLACES)
     assert percent_agreement(build(vector)).value == pytest.approx(vector["Po"], abs=SIX_PLACES)
 
 
