@@ -289,22 +289,13 @@ class BoardRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
-    """An entry of the legend."""
-
-    mode: str
-    x: float
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
 class BoardChart:
     """A chart ready to be drawn."""
 
     title: str
     rows: tuple[BoardRow, ...]
     ticks: tuple[Tick, ...]
-    keys: tuple[Key, ...]
+    keys: tuple[tuple[str, float, str], ...]  # of the legend: a mean, where its entry begins, and its name
     left_out: int  # systems that are not drawn
     height: int
     width: int = WIDTH
@@ -334,7 +325,7 @@ def board_chart(rows: Sequence[ReportContent]) -> BoardChart | None:
         title="Raw, human-only and corrected means",
         rows=tuple(_row(row, position, axis) for position, row in enumerate(drawn)),
         ticks=tuple(Tick(_x(at, axis), word) for at, word in _ticks(axis, scale)),
-        keys=tuple(Key(mode.value, x, name) for mode, (x, name) in LEGEND.items()),
+        keys=tuple((mode.value, x, name) for mode, (x, name) in LEGEND.items()),
         left_out=len(rows) - len(drawn),
         height=TOP + ROW_HEIGHT * len(drawn) + BOTTOM,
     )

@@ -466,10 +466,10 @@ def take_annotations(act: ActionCall[Queue, AnnotationsForm]) -> JsonDict:
     What is here already is not changed. Tasks that a queue exported for Label Studio are read as Label Studio exports
     them (JSON) if the queue has questions of its own: a control is called as the question that it answers.
     """
-    imported = import_annotations(
+    plan = import_annotations(
         queue=act.subject, file=_annotations(act), people=_people(act), actor=act.actor, at=act.at
     )
-    return _plan_facts(act.subject, imported.plan) | {"people_added": list(imported.created)}
+    return _plan_facts(act.subject, plan) | {"people_added": [] if plan.is_empty else list(plan.unknown)}
 
 
 @QUEUES.one("export", permission="review.change_queue", form=AnnotationsFileForm, sends_file=FILE_TYPES)

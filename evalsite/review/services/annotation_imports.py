@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import User
@@ -59,14 +58,6 @@ class AnnotationImportRefused(InvalidInput):
         super().__init__({"file": [str(problem) for problem in problems if problem.severity is Severity.ERROR]})
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedAnnotations:
-    """What an import has done."""
-
-    plan: AnnotationPlan
-    created: tuple[str, ...]  # people who were added, switched off
-
-
 def check_open(queue: Queue) -> None:
     """Accept a queue that takes answers. Raises: AnnotationImportRefused."""
     if queue.status == QueueStatus.ARCHIVED:
@@ -76,8 +67,9 @@ def check_open(queue: Queue) -> None:
 @transaction.atomic
 def import_annotations(
     *, queue: Queue, file: AnnotationFile, people: PeopleChoice, actor: User | None, at: datetime
-) -> ImportedAnnotations:
-    """Store everything of a file that is not here yet, and bring the items where the file left them.
+) -> AnnotationPlan:
+    """Store everything of a file that is not here yet, and bring the items where the file left them; return what that
+    was. People whom this site does not know are added, unless there is nothing to store.
 
     Raises:
         AnnotationImportRefused: the file does not fit this queue, its items, its people, or what is here already.
@@ -89,8 +81,8 @@ def import_annotations(
     if plan.is_refused:
         raise AnnotationImportRefused(plan.problems)
     if plan.is_empty:
-        return ImportedAnnotations(plan, ())
-    created = _add_people(plan.unknown, actor)
+        return plan
+    _add_people(plan.unknown, actor)
     ids = _people_of(plan, people)
     stored = [(change, _item_of(change, queue, people, ids, at)) for change in plan.changes]
     for start in range(0, len(stored), BATCH):
@@ -101,8 +93,8 @@ def import_annotations(
         notify_adjudicators(queue=queue, kind=NoticeKind.NEEDS_ADJUDICATION, at=at)
     recount(queue_id=queue.pk)
     detail = {"file": file.name, **{name: count for name, count in plan.counts().items() if count}}
-    record(actor, "annotations.imported", queue, **detail, people=list(created))
-    return ImportedAnnotations(plan, created)
+    record(actor, "annotations.imported", queue, **detail, people=list(plan.unknown))
+    return plan
 
 
 def _lock(item_ids: Sequence[int]) -> None:
@@ -111,7 +103,7 @@ def _lock(item_ids: Sequence[int]) -> None:
         list(locked.values_list("pk", flat=True))
 
 
-def _add_people(names: Sequence[str], actor: User | None) -> tuple[str, ...]:
+def _add_people(names: Sequence[str], actor: User | None) -> None:
     """Add people without a role who cannot sign in: they stand for whoever answered elsewhere."""
     for name in names:
         try:
@@ -126,7 +118,6 @@ def _add_people(names: Sequence[str], actor: User | None) -> tuple[str, ...]:
         person.set_unusable_password()
         person.save()
         record(actor, "person.created", person, is_active=False, why="import of answers")
-    return tuple(names)
 
 
 def _people_of(plan: AnnotationPlan, people: PeopleChoice) -> dict[str, int]:

@@ -510,14 +510,14 @@ def _confirm(request: PageRequest, queue: Queue, token: str, name: str) -> HttpR
     is_sent = "save" in request.POST and not is_member_search(request.POST)
     if is_sent and form.is_valid() and not plan.is_refused and parsed.value.n_rows <= MOST_ROWS:
         try:
-            imported = import_annotations(
+            stored = import_annotations(
                 queue=queue, file=parsed.value, people=choice, actor=request.user, at=timezone.now()
             )
         except AnnotationImportRefused as refusal:
             plan.problems.extend(refusal.problems)
         else:
             drop_upload(token)
-            answers = imported.plan.counts()["answers"]
+            answers = stored.counts()["answers"]
             messages.success(request, f"{answers:,} annotation{'' if answers == 1 else 's'} imported")
             return redirect(queue)
     return _preview(request, queue, parsed, plan, {"people": form, "token": token})

@@ -16,10 +16,9 @@ from evalsite.review.routing import ItemArm
 from evalsite.review.selectors.annotation_exports import act_rows
 from evalsite.review.services.annotation_imports import (
     AnnotationImportRefused,
-    ImportedAnnotations,
     import_annotations,
 )
-from evalsite.review.services.annotation_plans import PeopleChoice
+from evalsite.review.services.annotation_plans import AnnotationPlan, PeopleChoice
 from evalsite.review.services.annotation_store import (
     GivenAnnotation,
     record_annotation,
@@ -50,7 +49,7 @@ def read(data: bytes, kind: str = "csv") -> AnnotationFile:
     return parsed.value
 
 
-def bring(queue: Queue, found: AnnotationFile, **people: Any) -> ImportedAnnotations:
+def bring(queue: Queue, found: AnnotationFile, **people: Any) -> AnnotationPlan:
     return import_annotations(queue=queue, file=found, people=PeopleChoice(**people), actor=None, at=NOON)
 
 

@@ -39,9 +39,9 @@ def test_an_export_into_the_emptied_queue_exports_the_same_bytes(kind: str) -> N
 
     assert exported(queue, kind) == before
     assert list(queue.items.order_by("pk").values()) == items
-    assert [row["act"] for row in rows].count("answered") == imported.plan.counts()["answers"] == 9
+    assert [row["act"] for row in rows].count("answered") == imported.counts()["answers"] == 9
     assert {row["status"] for row in rows} == {"settled", "open", "adjudicated", "stale"}
-    assert imported.plan.counts() == {
+    assert imported.counts() == {
         "items": 6,
         "answers": 9,
         "revisions": 1,
@@ -81,7 +81,7 @@ def test_a_second_import_changes_nothing(kind: str) -> None:
     imported = bring(queue, file)
 
     assert [list(table._default_manager.order_by("pk").values()) for table in tables] == before
-    assert (imported.plan.is_empty, imported.plan.unchanged) == (True, file.n_rows)
+    assert (imported.is_empty, imported.unchanged) == (True, file.n_rows)
 
 
 def test_the_queue_counts_and_hands_out_what_is_left_after_an_import() -> None:
@@ -134,7 +134,7 @@ def test_a_queue_made_of_the_same_file_elsewhere_takes_the_answers_by_content() 
 
     imported = bring(second, read(exported(first, "csv")))
 
-    assert imported.plan.counts()["answers"] == 2
+    assert imported.counts()["answers"] == 2
     annotations = second.annotations.order_by("item__material__key").values_list("item__material__key", "label", "note")
     assert list(annotations) == [("p1", "1", "n"), ("p2", "-1", "n")]
 
@@ -162,7 +162,7 @@ def test_an_import_makes_the_retest_that_is_missing() -> None:
         1,
         "-1",
     )
-    assert again.plan.is_empty
+    assert again.is_empty
 
 
 def test_a_claim_that_somebody_holds_becomes_the_answer_and_keeps_its_draft() -> None:
@@ -213,7 +213,7 @@ def test_files_of_earlier_versions_tell_nothing_of_the_terms() -> None:
     again = bring(queue, file)
     bring(emptied(queue), file)
 
-    assert (again.plan.is_empty, again.plan.unchanged) == (True, 1)
+    assert (again.is_empty, again.unchanged) == (True, 1)
     assert Annotation.objects.values_list("mode", "guidelines_version", "seen_before").get() == ("blind", 1, False)
 
 

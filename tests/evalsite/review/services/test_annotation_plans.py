@@ -85,7 +85,7 @@ def test_answers_of_file_and_queue_settle_an_item_together_in_free_slots() -> No
     item.refresh_from_db()
     assert (item.status, item.label, item.answer_count, item.decided_at) == (ItemStatus.DECIDED, "1", 2, NOON)
     assert dict(item.annotations.values_list("annotator__username", "slot")) == {"bob": 0, "ada": 1}
-    assert bring(queue, file).plan.is_empty
+    assert bring(queue, file).is_empty
 
 
 @pytest.mark.parametrize(
@@ -128,11 +128,11 @@ def test_unknown_people_are_told_mapped_or_added_switched_off() -> None:
     ]
     assert [line.partition(": ")[2] for line in half] == ["There is no account 'nobody'."]
     bob = User.objects.get(username="bob")
-    assert imported.created == ("bob",)
+    assert imported.unknown == ("bob",)
     assert (bob.is_active, bob.has_usable_password(), list(bob.groups.all())) == (False, False, [])
     assert set(queue.assignments.values_list("annotator__username", flat=True)) == {"ada", "bob", "eva"}
     assert AuditEntry.objects.filter(action="person.created", subject="bob").count() == 1
-    assert bring(queue, file, names={"eve": "eva"}).plan.is_empty
+    assert bring(queue, file, names={"eve": "eva"}).is_empty
 
 
 def test_two_people_of_a_file_cannot_be_one_person_here() -> None:

@@ -126,7 +126,7 @@ def imported(queue: Queue, data: bytes) -> AnnotationPlan:
     file = read_annotations(data, "export.csv").value
     assert file is not None
     people = PeopleChoice(create=True)
-    return import_annotations(queue=queue, file=file, people=people, actor=None, at=NOON).plan
+    return import_annotations(queue=queue, file=file, people=people, actor=None, at=NOON)
 
 
 def exclude(item: ReviewItem) -> int:

@@ -78,7 +78,7 @@ def bring(queue: Queue, tasks: list[Task]) -> dict[str, int]:
     file = read_annotations(json.dumps(tasks).encode(), "project.json", form_of_queue(queue))
     assert file.value is not None, file.problems
     people = PeopleChoice({"ada@example.org": "ada"})
-    return import_annotations(queue=queue, file=file.value, people=people, actor=None, at=NOON).plan.counts()
+    return import_annotations(queue=queue, file=file.value, people=people, actor=None, at=NOON).counts()
 
 
 def test_marks_of_label_studio_become_annotations_and_a_second_import_changes_nothing() -> None:
