@@ -11,7 +11,6 @@ import hmac
 import json
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
@@ -77,15 +76,6 @@ def app_address(secret: bytes, *, account: str, site: str) -> str:
 WRONG = "This passkey was not accepted. Try again, or use another way."
 
 
-@dataclass(frozen=True, slots=True)
-class Passkey:
-    """A passkey as it is stored: what its signatures are checked with, the digest of its identifier, and its count."""
-
-    token: str
-    digest: str
-    counter: int
-
-
 def ask_for_new(host: str, *, person_key: int, name: str, known: Iterable[str]) -> tuple[str, JsonDict]:
     """Ask a browser to make a passkey for a person, on a device that has none of those known.
 
@@ -103,15 +93,20 @@ def ask_for_new(host: str, *, person_key: int, name: str, known: Iterable[str]) 
     return json.dumps(dict(options)["publicKey"]), state
 
 
-def read_new(host: str, *, state: JsonDict, answer: str) -> Passkey:
-    """Return the passkey that a browser made. Raises: Refused."""
+def read_new(host: str, *, state: JsonDict, answer: str) -> SecondFactor:
+    """Return the passkey that a browser made, not stored yet. Raises: Refused."""
     try:
         made = _server(host).register_complete(state, _read(answer))
     except (ValueError, KeyError, TypeError) as error:
         raise Refused(WRONG) from error
     data = made.credential_data
     assert data is not None, "fido2 has asked for it"
-    return Passkey(base64.b64encode(bytes(data)).decode(), _passkey_digest(data.credential_id), made.counter)
+    return SecondFactor(
+        kind=FactorKind.PASSKEY,
+        token=base64.b64encode(bytes(data)).decode(),
+        digest=_passkey_digest(data.credential_id),
+        counter=made.counter,
+    )
 
 
 def ask_for_one(host: str, *, known: Iterable[str], alone: bool) -> tuple[str, JsonDict]:
@@ -137,7 +132,7 @@ def digest_in(answer: str) -> str:
         raise Refused(WRONG) from error
 
 
-def check_answer(host: str, *, state: JsonDict, answer: str, passkey: Passkey, person_key: int) -> int:
+def check_answer(host: str, *, state: JsonDict, answer: str, passkey: SecondFactor, person_key: int) -> int:
     """Return the count of its uses that a passkey tells, where its signature is right.
 
     Raises:
@@ -265,12 +260,12 @@ def add_app(*, person: User, sealed: str, code: str, name: str, at: datetime) ->
     return _added(SecondFactor(person=person, kind=FactorKind.CODES, name=name, token=sealed, counter=step), at)
 
 
-def add_passkey(*, person: User, passkey: Passkey, name: str, at: datetime) -> tuple[SecondFactor, list[str]]:
+def add_passkey(*, person: User, passkey: SecondFactor, name: str, at: datetime) -> tuple[SecondFactor, list[str]]:
     """Keep a passkey, and return as `add_app`. Raises: FactorRefused: it is somebody's already."""
     if SecondFactor.objects.filter(digest=passkey.digest).exists():
         raise FactorRefused("This passkey is in use already.")
-    fields = {"token": passkey.token, "digest": passkey.digest, "counter": passkey.counter}
-    return _added(SecondFactor(person=person, kind=FactorKind.PASSKEY, name=name, **fields), at)
+    passkey.person, passkey.name = person, name
+    return _added(passkey, at)
 
 
 @transaction.atomic
@@ -349,8 +344,7 @@ def check_passkey(*, person: User, digest: str, host: str, state: JsonDict, answ
     factor = SecondFactor.objects.select_for_update().filter(person=person, digest=digest).first()
     if factor is None:
         raise FactorRefused("This passkey belongs to no account that you may open with it.")
-    passkey = Passkey(factor.token, digest, factor.counter)
-    factor.counter = check_answer(host, state=state, answer=answer, passkey=passkey, person_key=person.pk)
+    factor.counter = check_answer(host, state=state, answer=answer, passkey=factor, person_key=person.pk)
     factor.used_at = at
     factor.save(update_fields=["counter", "used_at"])
 
