@@ -261,23 +261,12 @@ QUESTION = (
 _WORD = re.compile(r"\b(" + "|".join(COLOURS) + r")\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class VisionTest:
-    """A request with a picture, and the colours that a right answer names; a guess is right once in 360."""
-
-    request: ChatRequest
-    colours: tuple[str, ...]
-
-    def is_passed(self, reply: str) -> bool:
-        """Return whether a reply names the colours, each once and in their order."""
-        return [word.lower() for word in _WORD.findall(reply)] == list(self.colours)
-
-
-def new_vision_test() -> VisionTest:
-    """Return a test whose answer nobody knows before."""
+def new_vision_test() -> tuple[ChatRequest, list[str]]:
+    """Return a request with a picture, and the colours that a right answer names in their order; a guess is right once
+    in 360."""
     from PIL import Image
 
-    colours = tuple(SystemRandom().sample(sorted(COLOURS), STRIPES))
+    colours = SystemRandom().sample(sorted(COLOURS), STRIPES)
     width, height = STRIPE_SIZE
     picture = Image.new("RGB", (width * STRIPES, height))
     for index, colour in enumerate(colours):
@@ -286,7 +275,7 @@ def new_vision_test() -> VisionTest:
     picture.save(out, "PNG")
     data = out.getvalue()
     part = MessagePart(digest=sha256(data).hexdigest(), media_type="image/png", data=data)
-    return VisionTest(ChatRequest((Message("user", QUESTION, (part,)),), temperature=None, max_tokens=200), colours)
+    return ChatRequest((Message("user", QUESTION, (part,)),), temperature=None, max_tokens=200), colours
 
 
 TEST_SECONDS = 20.0
@@ -444,15 +433,16 @@ def _show_picture(
     caller: _Caller, config: EndpointConfig, trial: EndpointTrial, capabilities: Capabilities
 ) -> tuple[EndpointTrial, Capabilities]:
     """Return a trial that works with what a picture showed; where its answer did not come, sight stays as it was."""
-    test = new_vision_test()
+    request, colours = new_vision_test()
     config = replace(config, read_timeout=min(config.read_seconds, max(5.0, PAGE_SECONDS - trial.seconds)))
     try:
-        attempt = caller.send(config, test.request, capabilities)
+        attempt = caller.send(config, request, capabilities)
     except _NotSent as refusal:
         return replace(trial, sight_reply=str(refusal)[:300]), capabilities
     if attempt.outcome is AttemptOutcome.FINISHED:
         trial = replace(trial, sight_reply=attempt.text[:300])
-        return trial, replace(capabilities, images=test.is_passed(attempt.text))
+        named = [word.lower() for word in _WORD.findall(attempt.text)]
+        return trial, replace(capabilities, images=named == colours)
     trial = replace(trial, sight_reply=(attempt.error_text or "The endpoint did not reply.")[:300])
     if attempt.outcome in (AttemptOutcome.PARAMETER_REFUSED, AttemptOutcome.CLIENT_ERROR):
         return trial, replace(capabilities, images=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
@@ -206,12 +206,10 @@ class TriedCall:
     reused: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TrialConversation:
-    """The result of a conversation held outside any run, with everything that passed."""
-
-    result: Any
-    calls: Sequence[TriedCall]
+def paid_for(calls: Iterable[TriedCall]) -> Decimal | None:
+    """Return what those calls cost, in USD, that were made; None: a price is unknown."""
+    costs = [call.cost for call in calls if not call.reused]
+    return None if None in costs else sum(costs, Decimal(0))
 
 
 class TrialBudget:
@@ -280,8 +278,9 @@ class TrialBudget:
 
 def hold_conversation(
     conversation: Conversation[Any], target: Target, *, at: datetime, budget: Decimal | None = None
-) -> TrialConversation:
-    """Hold one conversation with one endpoint outside any run, with the ledger and the shared limiter.
+) -> tuple[Any, list[TriedCall]]:
+    """Hold one conversation with one endpoint outside any run, with the ledger and the shared limiter, and return its
+    result with everything that passed.
 
     Raises:
         TrialRefused: the model did not answer in time, or the budget, in US dollars, does not carry all requests.
@@ -296,7 +295,7 @@ def hold_conversation(
             try:
                 requests = next(conversation) if replies is None else conversation.send(replies)
             except StopIteration as end:
-                return TrialConversation(end.value, calls)
+                return end.value, calls
             batch = _ask(requests, target, share, trial_budget, at)
             calls += batch
             replies = tuple(call.reply for call in batch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -15,11 +16,11 @@ from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.form_fields import BudgetField
 from evalsite.base.types import JsonDict
 from judging.actions.references import ACTIVE_JUDGE
-from judging.judges.injection_probes import Probe, probe_judge
+from judging.judges.injection_probes import probe_judge
 from judging.judges.registry import judge_kind
 from judging.selectors.endpoints import Target, target_of
 from judging.selectors.judges import needs_of
-from judging.services.pools import TrialConversation, TrialRefused, hold_conversation
+from judging.services.pools import TrialRefused, TriedCall, hold_conversation, paid_for
 
 SHOWN = 80  # characters of an answer in the summary
 
@@ -51,12 +52,11 @@ class Command(JsonCommand):
             raise BadInput(f"{judge} calls no model, so a response cannot talk it into a score.")
         target = target_of(judge.endpoint)
         try:
-            conversation = hold_conversation(
+            all_probes, calls = hold_conversation(
                 probe_judge(built), target, at=now(), budget=_budget(options["budget"], target)
             )
         except TrialRefused as refusal:
             raise BadInput(str(refusal)) from refusal
-        all_probes: list[Probe] = conversation.result
         harmless, *probes = all_probes
         self.scale = judge_kind(judge.kind).score_scale(judge.options)
         return {
@@ -68,7 +68,7 @@ class Command(JsonCommand):
             "moved_up": sum((probe.moved or 0) > 0 for probe in probes),
             "moved_down": sum((probe.moved or 0) < 0 for probe in probes),
             "unread": sum(probe.share is None for probe in probes),
-            **_costs(conversation),
+            **_costs(calls),
             "probes": [
                 {
                     "answer": probe.text,
@@ -101,9 +101,7 @@ def _budget(text: str, target: Target) -> Decimal | None:
     return budget
 
 
-def _costs(conversation: TrialConversation) -> JsonDict:
+def _costs(calls: Sequence[TriedCall]) -> JsonDict:
     """Return how many calls were made and reused, and what those made cost in USD; None: the price is unknown."""
-    new_calls = [call for call in conversation.calls if not call.reused]
-    costs = [call.cost for call in new_calls]
-    spent = None if None in costs else str(sum(costs, Decimal(0)))
-    return {"calls_made": len(new_calls), "calls_reused": len(conversation.calls) - len(new_calls), "spent": spent}
+    made, spent = sum(not call.reused for call in calls), paid_for(calls)
+    return {"calls_made": made, "calls_reused": len(calls) - made, "spent": None if spent is None else str(spent)}

@@ -50,7 +50,7 @@ from judging.selectors.endpoints import price_missing, target_of
 from judging.selectors.judges import needs_of, needs_rubric, uses_rubric, versions_of
 from judging.services.evaluator_tasks import freeze
 from judging.services.judges import JudgeNotValid, save_judge
-from judging.services.pools import TrialConversation, TrialRefused, hold_conversation
+from judging.services.pools import TrialRefused, hold_conversation, paid_for
 from judging.services.runs.new_runs import create_run, write_chosen_tasks
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from judging.specs.people_choices import AskedPeople
@@ -492,22 +492,19 @@ def work_on_proposal(*, proposal_id: int, at: datetime) -> WordingProposal:
         return row
     try:
         question = wording_question(row.golden_set, row.evaluator)
-        trial = hold_conversation(propose_wording(question.request), target_of(row.endpoint), at=at, budget=row.budget)
+        wording, calls = hold_conversation(
+            propose_wording(question.request), target_of(row.endpoint), at=at, budget=row.budget
+        )
     except (ReviewRefused, TrialRefused) as refusal:
         row.status, row.reason = ProposalStatus.FAILED, str(refusal)[:REASON_LIMIT]
     else:
-        row.after, row.reason = trial.result.text, trial.result.problem[:REASON_LIMIT]
+        row.after, row.reason = wording.text, wording.problem[:REASON_LIMIT]
         if not row.reason and row.after == row.before:
             row.reason = "The model proposed the prompt as it is."
         row.status = ProposalStatus.FAILED if row.reason else ProposalStatus.READY
-        row.cost = _paid(trial)
+        row.cost = paid_for(calls)
     row.save(update_fields=["after", "reason", "status", "cost"])
     return row
-
-
-def _paid(trial: TrialConversation) -> Decimal | None:
-    costs = [call.cost for call in trial.calls if not call.reused]
-    return None if None in costs else sum(costs, Decimal(0))
 
 
 @transaction.atomic

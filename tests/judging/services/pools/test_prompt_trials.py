@@ -42,10 +42,10 @@ def test_hold_keeps_what_was_answered_where_the_rest_does_not_come_in_time(
     with pytest.raises(TrialRefused, match="did not reply in time"):
         hold_conversation(asking("one", "two", "[[fake:latency=20000]]"), llm_target, at=NOON)
     call_count = Call.objects.count()
-    again = hold_conversation(asking("one", "two"), llm_target, at=NOON)
+    _, again = hold_conversation(asking("one", "two"), llm_target, at=NOON)
 
     assert call_count == 2
-    assert [call.reused for call in again.calls] == [True, True]
+    assert [call.reused for call in again] == [True, True]
 
 
 def test_hold_sends_what_the_budget_carries_and_the_rest_once_replies_cost_less(fake_llm: FakeLLM) -> None:
@@ -53,11 +53,11 @@ def test_hold_sends_what_the_budget_carries_and_the_rest_once_replies_cost_less(
     fake_llm.config(latency=1, reply="twelve")
     llm_target = target(fake_llm, input_price=Decimal(0), output_price=Decimal(500_000))
 
-    conversation = hold_conversation(
+    result, _ = hold_conversation(
         asking(*(f"question {number}" for number in range(6))), llm_target, at=NOON, budget=Decimal(22)
     )
 
-    assert conversation.result == ["twelve"] * 6
+    assert result == ["twelve"] * 6
     assert Call.objects.aggregate(sum=Sum("cost"))["sum"] == 6
 
 
