@@ -20,8 +20,7 @@ from evalsite.accounts.services import admins_in_words
 from evalsite.base.types import JsonDict
 from evalsite.documents import topics_for
 from evalsite.review.models import Queue
-from evalsite.review.selectors import read_waiting
-from evalsite.review.selectors.waiting_items import member_filter
+from evalsite.review.selectors.waiting_items import member_filter, read_waiting
 from evalsite.review.services.notices import read_notices
 from evalsite.review.states import QueueStatus
 from judging.models import Benchmark, Case, Judge, Prompt, Response, Rubric, Run, Suite, System
@@ -105,10 +104,10 @@ def shell(request: HttpRequest) -> JsonDict:
     user = getattr(request, "user", None)
     if not isinstance(user, User) or _is_fragment(request):
         return {}
-    waiting = read_waiting(user)
-    unread = waiting.notices and waiting.notices - read_notices(person=user, at=timezone.now(), address=request.path)
+    waiting, notices = read_waiting(user)
+    unread = notices and notices - read_notices(person=user, at=timezone.now(), address=request.path)
     badges = {
-        "review:queue-list": (waiting.items, "waiting for you", "rail-badge"),
+        "review:queue-list": (waiting, "waiting for you", "rail-badge"),
         "review:notice-list": (unread, "unread", ""),
     }
     allowed = user.get_all_permissions()
@@ -122,7 +121,7 @@ def shell(request: HttpRequest) -> JsonDict:
         "nav": nav,
         "role": role_of(user),
         "admins": admins_in_words,  # asked for by pages that name them
-        "waiting_for_me": waiting.items,
+        "waiting_for_me": waiting,
         "unread_notices": unread,
     }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -117,7 +116,7 @@ def remove_old() -> None:
 
 def remove_old_daily() -> int:
     """Queue the removal once a day, where there is a limit; called by workers every half minute."""
-    if not any(limit.days for limit in LIMITS.values()) or cache.get(REMOVED):
+    if not any(map(days_kept, LIMITS)) or cache.get(REMOVED):
         return 0
     is_queued = bool(enqueue_once(remove_old, job_id=REMOVED))
     if is_queued:
@@ -159,34 +158,27 @@ def route_pending() -> int:
     return len(runs) + len(sets)
 
 
-@dataclass(frozen=True, slots=True)
-class AgeLimit:
-    """What is removed at an age, and the setting that holds the age in days."""
-
-    setting: str
-    remove: Callable[[datetime, bool], int]  # what is older than a moment, or only count it
-
-    @property
-    def days(self) -> int:
-        """The age; 0: it is kept."""
-        return int(getattr(settings, self.setting))
-
-
-LIMITS: Mapping[str, AgeLimit] = {
-    "texts of calls": AgeLimit(
+# what is removed at an age: the setting that holds it in days, and what removes, or only counts, what is older
+LIMITS: Mapping[str, tuple[str, Callable[[datetime, bool], int]]] = {
+    "texts of calls": (
         "KEEP_CALL_TEXTS_DAYS",
         lambda before, dry: prune_calls(older_than=before, at=timezone.now(), dry_run=dry).calls,
     ),
-    "uploads": AgeLimit("KEEP_UPLOADS_DAYS", lambda before, dry: forget_uploads(older_than=before, dry_run=dry)),
-    "notices": AgeLimit("KEEP_NOTICES_DAYS", lambda before, dry: remove_notices(older_than=before, dry_run=dry)),
+    "uploads": ("KEEP_UPLOADS_DAYS", lambda before, dry: forget_uploads(older_than=before, dry_run=dry)),
+    "notices": ("KEEP_NOTICES_DAYS", lambda before, dry: remove_notices(older_than=before, dry_run=dry)),
 }
+
+
+def days_kept(name: str) -> int:
+    """Return for how many days something is kept; 0: for ever."""
+    return int(getattr(settings, LIMITS[name][0]))
 
 
 def apply_age_limits(*, at: datetime, dry_run: bool = False) -> dict[str, int | None]:
     """Remove what is older than its limit, and return by name how much that was; None where there is no limit."""
     removed = {
-        name: limit.remove(at - timedelta(days=limit.days), dry_run) if limit.days else None
-        for name, limit in LIMITS.items()
+        name: remove(at - timedelta(days=days), dry_run) if (days := days_kept(name)) else None
+        for name, (_, remove) in LIMITS.items()
     }
     if not dry_run and any(removed.values()):
         with transaction.atomic():

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from evalsite.base.command_base import JsonCommand
 from evalsite.base.types import JsonDict
-from evalsite.review.jobs import LIMITS, apply_age_limits
+from evalsite.review.jobs import apply_age_limits, days_kept
 
 
 class Command(JsonCommand):
@@ -25,14 +25,14 @@ class Command(JsonCommand):
 
     def run(self, **options: Any) -> JsonDict:
         removed = apply_age_limits(at=timezone.now(), dry_run=options["dry_run"])
-        return {name: {"days": LIMITS[name].days, "removed": count} for name, count in removed.items()} | {
+        return {name: {"days": days_kept(name), "removed": count} for name, count in removed.items()} | {
             "dry_run": options["dry_run"]
         }
 
     def summary(self, result: JsonDict) -> str:
         would = "would be removed" if result["dry_run"] else "removed"
         return "\n".join(
-            f"{name}: kept for ever" if not LIMITS[name].days else f"{name}: {found['removed']:,} {would}"
+            f"{name}: kept for ever" if not days_kept(name) else f"{name}: {found['removed']:,} {would}"
             for name, found in result.items()
             if name != "dry_run"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from django.contrib.auth.models import User
@@ -51,9 +51,10 @@ from evalsite.review.selectors.waiting_items import (
 from evalsite.review.services import gold
 from evalsite.review.services.annotation_imports import AnnotationImportRefused, check_open, import_annotations
 from evalsite.review.services.annotation_plans import AnnotationPlan, PeopleChoice, plan_import
-from evalsite.review.services.gold import TakenGold, TakenPrefill, prefill_queue
+from evalsite.review.services.gold import TakenPrefill, prefill_queue
 from evalsite.review.services.label_tables import AddedItems, add_items, create_queue
 from evalsite.review.services.queues import delete_queue, save_view, set_queue_status, set_quota, update_queue
+from evalsite.review.services.researcher_referrals import BulkOutcome
 from evalsite.review.states import QueueStatus
 from evalsite.review.tables.annotations import AnnotationFile, read_annotations
 from evalsite.review.tables.queue_files import MaterialFile
@@ -322,22 +323,21 @@ def archive(act: ActionCall[Queue, NoInput]) -> Queue:
     return set_queue_status(queue=act.subject, status=QueueStatus.ARCHIVED, actor=act.actor)
 
 
-def _gold_said(taken: TakenGold) -> str:
-    said = f"{taken.taken} item{'s' if taken.taken > 1 else ''} taken as gold"
-    return " ".join([said + ".", *taken.refusals[:3]]) if taken.refusals else said
+def _gold_said(outcome: BulkOutcome) -> str:
+    return replace(outcome, refusals=outcome.refusals[:3]).words("{} taken as gold.")
 
 
 @change(
     "take-gold",
     form=GoldColumnForm,
     needs_person=True,
-    shown=columns("taken", "refusals as refused"),
+    shown=columns("refusals as refused", taken=lambda outcome: len(outcome.done)),
     said=_gold_said,
     button="Take gold items",
     icon="patch-check",
     is_offered=lambda queue: bool(queue.source_file) and queue.status != QueueStatus.ARCHIVED,
 )
-def take_gold(act: ActionCall[Queue, GoldColumnForm]) -> TakenGold:
+def take_gold(act: ActionCall[Queue, GoldColumnForm]) -> BulkOutcome:
     """Make gold items of the open items whose file has the right answer in a column.
 
     Nobody is asked about those items any more. Copies of them are handed out unawares, at most one in ten; whoever

@@ -318,18 +318,13 @@ def _ways_in(user_id: int) -> tuple[ExpressionWrapper[Q], Exists]:
 _STANDING = PreparedQuery(_standing_query)
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingFor:
-    """What waits for a person."""
+def read_waiting(user: User) -> tuple[int, int]:
+    """Return what waits for a person: items of open queues, neither answered nor skipped by them, and unread notices.
 
-    items: int  # of open queues, neither answered nor skipped by them
-    notices: int  # unread
-
-
-def read_waiting(user: User) -> WaitingFor:
-    """Return what waits for a person, in one query: every page of the site and every answer shows it."""
+    In one query: every page of the site and every answer shows it.
+    """
     ((items, notices),) = _WAITING.rows(user_id=user.pk)
-    return WaitingFor(items=max(0, items), notices=notices)
+    return max(0, items), notices
 
 
 def _waiting_query(*, user_id: int) -> QuerySet[User, Any]:

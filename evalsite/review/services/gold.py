@@ -43,6 +43,7 @@ from evalsite.review.services.decisions import (
     update_outcome,
 )
 from evalsite.review.services.notices import notify_owners
+from evalsite.review.services.researcher_referrals import BulkOutcome
 from evalsite.review.states import FINAL, ItemStatus, LabelsOf, QueueMode, QueueStatus, ReviewRefused
 from judging.models import EvaluatorKind, Verdict
 
@@ -102,14 +103,6 @@ def drop_gold(*, item_id: int, actor: User | None) -> ReviewItem:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenGold:
-    """How many items of a queue became gold items, and why others did not, each reason once."""
-
-    taken: int
-    refusals: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class GoldColumn:
     """Where a queue's file has the known answers and their explanations, and what they are for."""
 
@@ -132,7 +125,7 @@ def _kept_columns(queue: Queue) -> str:
 
 
 @transaction.atomic
-def take_gold(*, queue: Queue, wanted: GoldColumn, actor: User, at: datetime) -> TakenGold:
+def take_gold(*, queue: Queue, wanted: GoldColumn, actor: User, at: datetime) -> BulkOutcome:
     """Make gold items of all open items whose file has their answer in a column; nobody is asked about those any more.
 
     Training items leave the queue, its totals and its figures. Of a form the column holds the answers as JSON, or there
@@ -146,7 +139,7 @@ def take_gold(*, queue: Queue, wanted: GoldColumn, actor: User, at: datetime) ->
         unkept = f"No column “{explained_by}” is kept with the items of this queue."
         raise ReviewRefused(f"{unkept} {_kept_columns(queue)}", field="explained_by")
     items = queue.items.filter(status=ItemStatus.OPEN, retest_of=None, material__isnull=False).order_by("pk")
-    taken, refusals = 0, dict[str, None]()
+    taken, refusals = list[int](), dict[str, None]()
     for item in items.select_related("material", "queue", "subject__rubric_item"):
         if not (texts := texts_in_file(item, wanted.column)):
             continue
@@ -155,11 +148,11 @@ def take_gold(*, queue: Queue, wanted: GoldColumn, actor: User, at: datetime) ->
         except ReviewRefused as refusal:
             refusals[f"{item.material}: {refusal}"] = None
         else:
-            taken += 1
+            taken.append(item.pk)
     if not taken:
         none = f"No open item of this queue has an answer in a column “{wanted.column}”. {_kept_columns(queue)}"
         raise ReviewRefused(" ".join(list(refusals)[:3]) or none, field="column")
-    return TakenGold(taken, tuple(refusals))
+    return BulkOutcome(tuple(taken), tuple(refusals))
 
 
 def _take(item: ReviewItem, word: FinalWord, wanted: GoldColumn, actor: User, at: datetime) -> None:

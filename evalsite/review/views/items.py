@@ -312,7 +312,7 @@ def _fragment(request: PageRequest, panel: ItemPanel, context: JsonDict, toast: 
 
 def _after_act(request: PageRequest) -> JsonDict:
     """Return what the rest of the page has to show again once somebody has acted."""
-    return {"is_act": True, "waiting_for_me": read_waiting(request.user).items}
+    return {"is_act": True, "waiting_for_me": read_waiting(request.user)[0]}
 
 
 def show_next(

@@ -72,7 +72,7 @@ def test_training_items_leave_the_queue_its_totals_and_its_figures() -> None:
     train(queue, ada, right=4)
 
     assert (queue.training_count, queue.gold_count, queue.total_count, queue.open_count) == (4, 0, 8, 8)
-    assert (standing_of(queue=queue, user=ada).progress.total, read_waiting(ada).items) == (8, 8)
+    assert (standing_of(queue=queue, user=ada).progress.total, read_waiting(ada)[0]) == (8, 8)
     assert not FinalLabel.objects.exists()
     assert not Adjudication.objects.exists()
     assert not Annotation.objects.exists()

@@ -62,7 +62,7 @@ def test_nobody_is_left_for_an_item_that_the_only_member_saw_as_an_owner() -> No
 
     note_look(item=seen, person=rita, at=NOON)
     note_look(item=answered, person=rita, at=NOON)  # which they are done with
-    waiting, [mine] = read_waiting(rita).items, queues_to_answer(user=rita)
+    waiting, [mine] = read_waiting(rita)[0], queues_to_answer(user=rita)
 
     assert list(stuck_items(queue)) == [seen]
     assert (waiting, mine.open_count - mine.my_touched) == (1, 1)  # of three

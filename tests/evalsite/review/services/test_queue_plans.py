@@ -55,7 +55,7 @@ def test_overlap_asks_several_people_about_a_share_of_the_items() -> None:
 def test_a_quota_ends_the_work_of_one_person_and_no_total_promises_more() -> None:
     queue, ada, ben = made(5, quorum=2), factories.user("ada", Role.ANNOTATOR), factories.user("ben", Role.ANNOTATOR)
     set_quota(queue=queue, person=ada, items=2, until=None, actor=None)
-    before = read_waiting(ada).items, standing_of(queue=queue, user=ada).progress, read_waiting(ben).items
+    before = read_waiting(ada)[0], standing_of(queue=queue, user=ada).progress, read_waiting(ben)[0]
 
     for _ in range(2):
         claim = claim_next(queue=queue, annotator=ada, at=NOON)
@@ -63,7 +63,7 @@ def test_a_quota_ends_the_work_of_one_person_and_no_total_promises_more() -> Non
         record_annotation(item_id=claim.item_id, annotator=ada, token=str(claim.token), answer=answer, at=NOON)
 
     assert before == (2, Progress(done=0, waiting=2), 5)
-    assert (read_waiting(ada).items, standing_of(queue=queue, user=ada).progress) == (0, Progress(done=2, waiting=0))
+    assert (read_waiting(ada)[0], standing_of(queue=queue, user=ada).progress) == (0, Progress(done=2, waiting=0))
     with pytest.raises(NoItemAvailable, match="You have annotated all 2 items that you were asked for"):
         claim_next(queue=queue, annotator=ada, at=NOON)
     assert claim_next(queue=queue, annotator=ben, at=NOON).item_id
@@ -89,7 +89,7 @@ def test_nothing_waits_for_a_person_whose_last_day_has_passed(items: int | None)
 
     for until in (today, today - timedelta(days=1)):
         set_quota(queue=queue, person=ada, items=items, until=until, actor=None)
-        waiting.append((read_waiting(ada).items, standing_of(queue=queue, user=ada).progress.waiting))
+        waiting.append((read_waiting(ada)[0], standing_of(queue=queue, user=ada).progress.waiting))
 
     assert waiting == [(items or 5, items or 5), (0, 0)]
 

@@ -207,7 +207,7 @@ def test_a_copy_that_is_taken_back_is_no_open_item_of_its_person(owner: User, wa
     again = factories.review_item(queue=queue, arm="retest", retest_of=first, only_for=ada, quorum=1)
     recount(queue_id=queue.pk)
     hand(again, ada, owner)
-    before = read_waiting(ada).items
+    before = read_waiting(ada)[0]
 
     if way == "one by one":
         withdraw(again, ada, owner)
@@ -216,7 +216,7 @@ def test_a_copy_that_is_taken_back_is_no_open_item_of_its_person(owner: User, wa
         update_queue(queue=queue, fields={}, members=[owner, ada], actor=owner, at=NOON)
 
     assert again.assignments.get().status == AssignmentStatus.WITHDRAWN
-    assert (before, read_waiting(ada).items, claim_next(queue=queue, annotator=ada, at=NOON).item_id) == (
+    assert (before, read_waiting(ada)[0], claim_next(queue=queue, annotator=ada, at=NOON).item_id) == (
         1,
         1,
         first.pk,

@@ -15,10 +15,10 @@ from django.db import connection
 
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Annotation, Assignment, NoticeKind, Queue
-from evalsite.review.selectors import WaitingFor, read_waiting
 from evalsite.review.selectors.waiting_items import (
     Progress,
     QueueAccess,
+    read_waiting,
     standing_of,
     workload_of,
 )
@@ -244,7 +244,7 @@ def test_read_waiting_leaves_out_what_is_done_with(django_assert_num_queries: An
     with django_assert_num_queries(1):
         waiting = read_waiting(ada)
 
-    assert waiting == WaitingFor(items=2, notices=0)
+    assert waiting == (2, 0)
     assert standing_of(queue=queue, user=ada).progress == Progress(done=1, waiting=2)
 
 
@@ -254,10 +254,10 @@ def test_read_waiting_counts_notices_until_they_are_read() -> None:
     notify(people=[ada, ben], kind=NoticeKind.ASSIGNED, subject=queue, at=NOON)
     notify(people=[ada], kind=NoticeKind.DONE, subject=queue, at=NOON)
 
-    before = [read_waiting(person).notices for person in (ada, ben)]
+    before = [read_waiting(person)[1] for person in (ada, ben)]
     read_notices(person=ada, at=NOON)
 
-    assert (before, read_waiting(ada), read_waiting(ben)) == ([2, 1], WaitingFor(0, 0), WaitingFor(0, 1))
+    assert (before, read_waiting(ada), read_waiting(ben)) == ([2, 1], (0, 0), (0, 1))
 
 
 @pytest.mark.django_db(transaction=True)
