@@ -120,12 +120,7 @@ def from_rows(
     return RatingTable(keys, names, scale, codes, _values(scale, values))
 
 
-def from_long(
-    triples: Iterable[tuple[str, str, Hashable]],
-    labels: Sequence[Hashable],
-    *,
-    values: Sequence[float] | None = None,
-) -> RatingTable:
+def from_long(triples: Iterable[tuple[str, str, Hashable]], labels: Sequence[Hashable]) -> RatingTable:
     """Return the table of (item, rater, label) triples, items and raters in the order in which they first appear.
 
     Raises:
@@ -145,7 +140,7 @@ def from_long(
     if cells:
         positions = np.array(list(cells), dtype=np.int64)
         codes[positions[:, 0], positions[:, 1]] = np.fromiter(cells.values(), dtype=np.int64)
-    return RatingTable(tuple(rows), tuple(columns), scale, codes, _values(scale, values))
+    return RatingTable(tuple(rows), tuple(columns), scale, codes, numeric_values(scale))
 
 
 def _scale(labels: Sequence[Hashable]) -> tuple[str, ...]:
@@ -357,28 +352,19 @@ class Cell:
     other: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ItemList:
-    """Items behind a figure, the most disputed first, with what each adds to it. The weights' sum is the figure."""
+def items_of_cell(rows: AnswerRows, cell: Cell) -> tuple[Ints, Ints]:
+    """Return the items behind a cell, the most disputed first, with what each adds to its figure, which is the sum.
 
-    items: Ints
-    weights: Ints
-
-    @property
-    def total(self) -> int:
-        """The figure."""
-        return int(self.weights.sum())
-
-
-def items_of_cell(rows: AnswerRows, cell: Cell) -> ItemList:
-    """Return the items behind a cell. Raises: NoSuchCell."""
+    Raises:
+        NoSuchCell: the report has none of this kind, or not of this person or group.
+    """
     if cell.show in rows.events:
         return _acts(rows, cell)
     if cell.show not in COUNTED:
         raise NoSuchCell(f"This report has no figure “{cell.show}”.")
     weights = (COUNTED[cell.show](rows, cell) * _in_group(rows, cell)).astype(np.int64)[rows.order]
     is_counted = weights > 0
-    return ItemList(rows.items[rows.order[is_counted]], weights[is_counted])
+    return rows.items[rows.order[is_counted]], weights[is_counted]
 
 
 def pair_counts(rows: AnswerRows, first: str, second: str) -> Ints:
@@ -392,13 +378,13 @@ def pair_counts(rows: AnswerRows, first: str, second: str) -> Ints:
     return np.bincount(first_codes[both] * n + second_codes[both], minlength=n * n).reshape(n, n).astype(np.int64)
 
 
-def _acts(rows: AnswerRows, cell: Cell) -> ItemList:
+def _acts(rows: AnswerRows, cell: Cell) -> tuple[Ints, Ints]:
     event = rows.events[cell.show]
     is_by_person = np.array([not cell.first or person == cell.first for person in event.people], dtype=bool)
     items, weights = np.unique(event.items[is_by_person], return_counts=True)
     ranks = {int(item): rank for rank, item in enumerate(rows.items[rows.order].tolist())}
     order = np.argsort([ranks.get(item, len(ranks)) for item in items.tolist()], kind="stable")
-    return ItemList(items[order], weights[order].astype(np.int64))
+    return items[order], weights[order].astype(np.int64)
 
 
 def _in_group(rows: AnswerRows, cell: Cell) -> Ints:

@@ -264,15 +264,15 @@ def agreement_items(request: PageRequest, slug: str, subjects: QuerySet[Any]) ->
         return report_page(request, "agreement_items", context)
     rows = unpack(report.rows)
     try:
-        listing = items_of_cell(rows, cell)
+        items, weights = items_of_cell(rows, cell)
     except NoSuchCell as missing:
         raise Http404(str(missing)) from missing
-    page = Paginator(range(len(listing.items)), PER_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(range(len(items)), PER_PAGE).get_page(request.GET.get("page"))
     places = list(page.object_list)
-    keys, weights = listing.items[places].tolist(), listing.weights[places].tolist()
+    keys = items[places].tolist()
     listed, answers = source.read(keys), rows.answers_of(keys)
     context["page_obj"] = page
-    context["total"] = listing.total
+    context["total"] = int(weights.sum())
     context["rows"] = [
         {
             "item": listed.get(key),
@@ -280,7 +280,7 @@ def agreement_items(request: PageRequest, slug: str, subjects: QuerySet[Any]) ->
             "weight": weight,
             "given": [{"name": name, "text": source.texts.get(label, label)} for name, label in answers[key]],
         }
-        for key, weight in zip(keys, weights, strict=True)
+        for key, weight in zip(keys, weights[places].tolist(), strict=True)
     ]
     return report_page(request, "agreement_items", context)
 
