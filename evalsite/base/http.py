@@ -24,6 +24,7 @@ from evalsite.base.types import Refused
 M = TypeVar("M", bound=Model)
 V = TypeVar("V", bound=Callable[..., HttpResponseBase])
 PAGE_SIZES = (25, 50, 100)
+PER_PAGE = 50
 MOST_DIGITS = 19  # what a key of any table can hold
 MOST_WORKBOOK_ROWS = 40_000  # of twelve columns: 10 s of a processor, in which a web thread answers nobody else
 PLAIN = "text/plain; charset=utf-8"
@@ -138,7 +139,7 @@ class SearchPaginator(_AnyPaginator):
         return Page(self._rows.filter(pk__in=self.keys[start:end]), number, self)
 
 
-def page_of(request: HttpRequest, items: QuerySet[M], *, per_page: int = 50, count: int | None = None) -> Page[M]:
+def page_of(request: HttpRequest, items: QuerySet[M], *, per_page: int = PER_PAGE, count: int | None = None) -> Page[M]:
     """Return the page named by `?page=` (the nearest where out of range) of an ordered query."""
     per_page = _size_of(request, per_page)
     paginator = Paginator(items, per_page) if count is None else CountedPaginator(items, per_page, count=count)
@@ -191,10 +192,10 @@ def table_response(table: Table, format_name: str, *, file_name: str) -> HttpRes
 
 
 def page_of_search(
-    request: HttpRequest, items: QuerySet[M], *, rows: QuerySet[M], kept: Kept = lambda find: find(), per_page: int = 50
+    request: HttpRequest, items: QuerySet[M], *, rows: QuerySet[M], kept: Kept = lambda find: find()
 ) -> Page[M]:
     """Return the page named by `?page=` of an ordered query that takes long, out of all `rows` in the same order."""
-    return SearchPaginator(items, _size_of(request, per_page), rows=rows, kept=kept).get_page(request.GET.get("page"))
+    return SearchPaginator(items, _size_of(request, PER_PAGE), rows=rows, kept=kept).get_page(request.GET.get("page"))
 
 
 def _size_of(request: HttpRequest, per_page: int) -> int:

@@ -47,12 +47,12 @@ def width_with_more(share: float, width: float, *, n: int, more: int, cases: int
     return width * planned_half_width(pilot, n=more, cases=cases) / planned_half_width(pilot, n=n, cases=cases)
 
 
-def detectable_difference(pilot: Pilot, *, n: int, cases: int, power: float = 0.8, level: float = LEVEL) -> float:
-    """Return the smallest difference of two systems that n audited of all cases would tell apart with this power.
+def detectable_difference(pilot: Pilot, *, n: int, cases: int) -> float:
+    """Return the smallest difference of two systems that n audited of all cases would tell apart with a power of 80%.
 
-    `pilot` is that of the difference by case. A board of S systems compares S (S - 1) / 2 pairs: divide 1 - level.
+    `pilot` is that of the difference by case.
     """
-    quantiles = t_quantile(n - 1, level) + t_quantile(n - 1, 2 * power - 1)
+    quantiles = t_quantile(n - 1, LEVEL) + t_quantile(n - 1, 2 * 0.8 - 1)
     difference = 0.1
     for _ in range(200):
         expected = Pilot(difference, max(pilot.variance, difference - difference**2), pilot.explained)

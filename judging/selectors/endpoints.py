@@ -136,10 +136,10 @@ def spend_by_day(endpoint: ModelEndpoint, *, at: datetime, days: int = 14) -> li
     return list(rows.values_list("day", "n", "cost_sum"))
 
 
-def recent_errors(endpoint: ModelEndpoint, *, most: int = 20) -> QuerySet[Call]:
+def recent_errors(endpoint: ModelEndpoint) -> QuerySet[Call]:
     """Return the latest calls without a finished reply."""
     calls = Call.objects.filter(endpoint=endpoint).exclude(status="finished").order_by("-finished_at", "-pk")
-    return calls.defer("request", "text")[:most]
+    return calls.defer("request", "text")[:20]
 
 
 def active_judges() -> QuerySet[Judge]:

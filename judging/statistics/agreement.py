@@ -566,9 +566,7 @@ def summarise(table: RatingTable) -> TableSummary:
     )
 
 
-def agreement_report(
-    table: RatingTable, *, metrics: Sequence[Metric] = (Metric.NOMINAL,), weights: Weights = Weights.NONE
-) -> AgreementReport:
+def agreement_report(table: RatingTable, *, metrics: Sequence[Metric] = (Metric.NOMINAL,)) -> AgreementReport:
     """Return every figure of agreement.
 
     An item with one answer enters no figure, unlike in irrCAC, where it counts in what Fleiss' kappa and AC1 expect by
@@ -584,7 +582,7 @@ def agreement_report(
         ac1=ac1,
         brennan_prediger=brennan_prediger_of(items, table.labels),
         alpha=tuple((metric, alpha_of(profiles, table, metric)) for metric in metrics),
-        pairs=pair_agreements(table, weights=weights),
+        pairs=pair_agreements(table),
         warning=prevalence_warning(percent, fleiss, ac1),
     )
 

@@ -152,13 +152,13 @@ def difference_of_shares(first: Estimate, second: Estimate) -> Estimate:
     return Estimate(gap, gap - hypot(value - low, other_high - other), gap + hypot(high - value, other - other_low), n)
 
 
-def mid_p_interval(share: float, n: float, *, level: float = LEVEL) -> tuple[float, float]:
+def mid_p_interval(share: float, n: float) -> tuple[float, float]:
     """Return the Clopper-Pearson interval of a share of n with half the chance of what was seen taken off each tail.
 
     n may be an effective number, and share * n need not be whole: binomial tails are incomplete beta functions. Source:
     Berry and Armitage 1995.
     """
-    tail = (1 - level) / 2
+    tail = (1 - LEVEL) / 2
     return min(share, _least_share(share, n, tail)), max(share, 1 - _least_share(1 - share, n, tail))
 
 
@@ -177,9 +177,9 @@ def _least_share(share: float, n: float, tail: float) -> float:
     return float(scipy.optimize.brentq(beyond, 0.0, 1.0))
 
 
-def normal_interval(value: float, error: float, *, n: int, level: float = LEVEL) -> Estimate:
+def normal_interval(value: float, error: float, *, n: int) -> Estimate:
     """Return value ± z * error, for estimators whose standard error is known by theory."""
-    return around(value, error, n=n, critical=z_value(level))
+    return around(value, error, n=n, critical=z_value(LEVEL))
 
 
 def effective_size(values: Floats, clusters: Sequence[Hashable]) -> float:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from judging.statistics.agreement import SAME_LABEL
 from judging.statistics.estimates import (
-    LEVEL,
     Estimate,
     Floats,
     Interval,
@@ -23,7 +22,6 @@ from judging.statistics.estimates import (
 )
 from judging.statistics.estimators.boards import paired_difference, shown_share
 from judging.statistics.estimators.strata import (
-    FEWEST_CASES,
     FEWEST_FOR_CLAIMS,
     Inference,
     Stratum,
@@ -55,7 +53,7 @@ class _Item:
     rate: float
 
 
-def share_equal(items: Iterable[ComparedItem], *, needed: int = FEWEST_CASES, planned: int = 0) -> Inference | TooFew:
+def share_equal(items: Iterable[ComparedItem], *, planned: int = 0) -> Inference | TooFew:
     """Return the share of judged items on which people say the same, over all items, routed and audited ones weighted.
 
     Unit: the case, with the mean over its items. Cases whose items were all routed are a stratum of their own; in the
@@ -63,7 +61,7 @@ def share_equal(items: Iterable[ComparedItem], *, needed: int = FEWEST_CASES, pl
     `shown_share`.
     """
     judged = [_Item(i.case, _equal(i), i.is_routed, i.rate) for i in items if i.judge is not None]
-    return shown_share(_strata(judged), needed=needed, planned=planned)
+    return shown_share(_strata(judged), planned=planned)
 
 
 def agreement_difference(
@@ -151,7 +149,6 @@ def weighted_kappa(
     labels: int,
     degrees: int,
     pseudo: float = PSEUDO_CASES,
-    level: float = LEVEL,
     critical: float | None = None,
 ) -> KappaInference:
     """Return Cohen's kappa with an interval from its influence function, summed by case.
@@ -186,7 +183,7 @@ def weighted_kappa(
     squares = float((sums**2).sum()) + pseudo / labels**2 * float(((heaviest * influence(*cells)) ** 2).sum())
     m = len(sums) + pseudo
     error = float(np.sqrt(squares * m / (m - 1)) / (weights.sum() + pseudo * heaviest))
-    reach = (t_quantile(degrees, level) if critical is None else critical) * error
+    reach = (t_quantile(degrees) if critical is None else critical) * error
     chance = float(plain_table.sum(axis=1) @ plain_table.sum(axis=0))
     point = (float(np.trace(plain_table)) - chance) / (1 - chance) if chance < 1 - 1e-12 else None
     return KappaInference(point, kappa, error, max(-1.0, kappa - reach), min(1.0, kappa + reach), len(first))
@@ -243,11 +240,11 @@ class ComparedColumns:
         )
 
 
-def share_equal_of(items: ComparedColumns, *, needed: int = FEWEST_CASES, planned: int = 0) -> Inference | TooFew:
+def share_equal_of(items: ComparedColumns, *, planned: int = 0) -> Inference | TooFew:
     """Return the share of judged items on which people say the same, as `agreement.share_equal` does."""
     judged = items.only(items.judge != NONE)
     values = np.where(judged.people == NONE, np.nan, judged.judge == judged.people)
-    return shown_share(_column_strata(judged.cases, values, judged.routed), needed=needed, planned=planned)
+    return shown_share(_column_strata(judged.cases, values, judged.routed), planned=planned)
 
 
 def audit_alone(items: ComparedColumns, audited: Flags) -> ComparedColumns:

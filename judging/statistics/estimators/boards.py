@@ -284,7 +284,7 @@ def pass_fail_limits(strata: Sequence[Stratum], inference: Inference, *, scale: 
     return min(low, inference.point), max(high, inference.point)
 
 
-def two_class_limits(strata: Sequence[Stratum], *, scale: Scale, level: float = LEVEL) -> tuple[float, float]:
+def two_class_limits(strata: Sequence[Stratum], *, scale: Scale) -> tuple[float, float]:
     """Return both limits of the mean over the cases of all strata.
 
     The cases that the judge passes and those that it fails are two classes. Of those with a label in a class the share
@@ -293,7 +293,7 @@ def two_class_limits(strata: Sequence[Stratum], *, scale: Scale, level: float = 
     for the lower limit. With pseudo-cases at the ends of the scale instead, 30 labels of which the judge disagrees with
     few show too little spread: pass rate .9, wrong in 5%: such intervals cover 81 to 91%, these 98%, and are as wide.
     """
-    tail, width = (1 - level) / 2, scale.high - scale.low
+    tail, width = (1 - LEVEL) / 2, scale.high - scale.low
     low = _limit(strata, scale, passes=FAR_PRIOR, fails=NEAR_PRIOR, tail=tail)
     high = _limit(strata, scale, passes=NEAR_PRIOR, fails=FAR_PRIOR, tail=1 - tail)
     return scale.low + width * low, scale.low + width * high
@@ -689,15 +689,17 @@ def census_change(values: Sequence[float] | Floats) -> Estimate:
     )
 
 
-def score_interval(up: int, down: int, n: int, *, level: float = LEVEL) -> tuple[float, float]:
+def score_interval(up: int, down: int, n: int) -> tuple[float, float]:
     """Return which mean changes a score test does not refuse, of n pairs of which `up` rose and `down` fell.
 
     Source: Tango 1998, equations 5 to 7.
     """
-    return -_highest_change(down, up, n, z_value(level)), _highest_change(up, down, n, z_value(level))
+    return -_highest_change(down, up, n), _highest_change(up, down, n)
 
 
-def _highest_change(up: int, down: int, n: int, reach: float) -> float:
+def _highest_change(up: int, down: int, n: int) -> float:
+    reach = z_value(LEVEL)
+
     def gap(change: float) -> float:
         """Return the standardized distance of what was seen from a change, less the reach."""
         slope = (2 * n - up + down) * change - up - down

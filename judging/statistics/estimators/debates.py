@@ -293,12 +293,12 @@ class Strengths:
         return float(2 * scipy.special.stdtr(self.degrees, -gap / error))
 
 
-def bradley_terry(outcomes: DebateArrays, *, systems: int, degrees: int, pseudo_errors: float = 1.0) -> Strengths:
+def bradley_terry(outcomes: DebateArrays, *, systems: int, degrees: int) -> Strengths:
     """Return strengths s with P(i beats j) = 1 / (1 + exp(s_j - s_i)), ties half, by people's word where it was asked.
 
     An agreed debate counts its outcome, and an audited one the difference to people's word, divided by the inclusion
     probability, besides; debates drawn at different rates have probabilities of their own. The covariance is a sandwich
-    clustered by case (Liang and Zeger 1986); `pseudo_errors` wrong outcomes more keep it honest while few were found.
+    clustered by case (Liang and Zeger 1986); one wrong outcome more keeps it honest while few were found.
     Strengths: Ford 1957.
 
     Raises:
@@ -327,7 +327,7 @@ def bradley_terry(outcomes: DebateArrays, *, systems: int, degrees: int, pseudo_
     meat = count / max(count - 1, 1) * scores.T @ scores
     if inclusion:
         least = float(chances[audited].min()) if audited.any() else inclusion
-        meat = meat + pseudo_errors * (1 - least) / least**2 * (pairs.T @ pairs) / len(pairs)
+        meat = meat + (1 - least) / least**2 * (pairs.T @ pairs) / len(pairs)
     return Strengths(values, bread @ meat @ bread, degrees, inclusion)
 
 
