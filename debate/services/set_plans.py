@@ -300,19 +300,6 @@ CENT = Decimal("0.000001")
 _NUMBERED = re.compile(r"\A(?P<base>.+)-1\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class VariantText:
-    """One condition of a criterion: the stored criterion that is read, and whether its text is already perturbed."""
-
-    perturbation: Perturbation
-    criterion: str
-    is_given: bool
-
-    @property
-    def words(self) -> str:
-        return "intact" if self.perturbation is Perturbation.NONE else str(self.perturbation)
-
-
 @transaction.atomic
 def create_round_robin(*, wish: DebateWish, systems: Sequence[System], actor: User | None, at: datetime) -> Experiment:
     """Store a set for each pair of these systems, as `wish` says otherwise; what is compared in it is passed over.
@@ -377,43 +364,41 @@ def robustness_wishes(wish: DebateWish, *, seed: int, use_given: bool) -> list[D
     """Return a wish for each condition of the wished criterion, the budget shared out."""
     variants = variants_of(names=criterion_names(wish.rubric), criterion=wish.criterion, use_given=use_given)
     budget = _share(wish.budget, len(variants))
-    return [
-        replace(
-            wish,
-            criterion=variant.criterion,
-            options=_options_of(wish, variant, seed),
-            budget=budget,
-            name=f"{wish.system_a} vs {wish.system_b}, {wish.criterion} · {variant.words}",
-        )
-        for variant in variants
-    ]
-
-
-def variants_of(*, names: Sequence[str], criterion: str, use_given: bool) -> list[VariantText]:
-    """Return the six conditions of a criterion; `names` are the criteria of its rubric."""
-    numbered = _NUMBERED.match(criterion)
-    base = numbered["base"] if numbered else criterion
-    variants = []
-    for suffix, perturbation in FILE_SUFFIXES.items():
-        name = f"{base}-{suffix}"
-        if use_given and perturbation is not Perturbation.NONE and name in names:
-            variants.append(VariantText(perturbation, name, is_given=True))
-        else:
-            variants.append(VariantText(perturbation, criterion, is_given=False))
-    return variants
-
-
-def _options_of(wish: DebateWish, variant: VariantText, seed: int) -> DebateOptions:
-    return replace(
+    options = replace(
         wish.options,
         method=Method.SINGLE if len(wish.endpoints) == 1 else Method.MULTI_JUDGE,
         samples=1,
-        perturbation=variant.perturbation,
         perturbation_seed=seed,
-        perturbation_is_given=variant.is_given,
         shown_criterion=wish.criterion,
         order_key=wish.criterion,
     )
+    return [
+        replace(
+            wish,
+            criterion=criterion,
+            options=replace(options, perturbation=perturbation, perturbation_is_given=is_given),
+            budget=budget,
+            name=f"{wish.system_a} vs {wish.system_b}, {wish.criterion} · "
+            + ("intact" if perturbation is Perturbation.NONE else str(perturbation)),
+        )
+        for perturbation, criterion, is_given in variants
+    ]
+
+
+def variants_of(*, names: Sequence[str], criterion: str, use_given: bool) -> list[tuple[Perturbation, str, bool]]:
+    """Return the six conditions of a criterion, each with the stored criterion that is read and whether its text is
+    perturbed already; `names` are the criteria of its rubric.
+    """
+    numbered = _NUMBERED.match(criterion)
+    base = numbered["base"] if numbered else criterion
+    variants: list[tuple[Perturbation, str, bool]] = []
+    for suffix, perturbation in FILE_SUFFIXES.items():
+        name = f"{base}-{suffix}"
+        if use_given and perturbation is not Perturbation.NONE and name in names:
+            variants.append((perturbation, name, True))
+        else:
+            variants.append((perturbation, criterion, False))
+    return variants
 
 
 def _share(budget: Decimal | None, parts: int) -> Decimal | None:

@@ -91,7 +91,7 @@ def test_variants_of_takes_given_texts_where_the_rubric_has_them() -> None:
 
     found = variants_of(names=names, criterion="helpfulness-1", use_given=True)
 
-    assert [(one.perturbation, one.criterion, one.is_given) for one in found] == [
+    assert found == [
         (Perturbation.NONE, "helpfulness-1", False),
         (Perturbation.SHORTENED, "helpfulness-2", True),
         (Perturbation.GIBBERISH, "helpfulness-1", False),
