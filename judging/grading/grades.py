@@ -186,16 +186,11 @@ PREFIXES = (
 _MARKER = re.compile(r"Final Answer:(.*)", re.IGNORECASE | re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class CleanedAnswer:
-    """`formatted_ok` is False only where the prompt asked for a final-answer marker and there is none."""
+def clean_answer(raw: str, prompt_version: str) -> tuple[str, bool]:
+    """Return the answer itself: after the first `Final Answer:` of a COT run, without one prefix, bullet and quotes.
 
-    text: str
-    formatted_ok: bool = True
-
-
-def clean_answer(raw: str, prompt_version: str) -> CleanedAnswer:
-    """Return the answer itself: after the first `Final Answer:` of a COT run, without one prefix, bullet and quotes."""
+    And whether it has its form: not where the prompt asked for a final-answer marker and there is none.
+    """
     answer, formatted_ok = raw.strip(), True
     if prompt_version == REASONED_PROMPT:
         match = _MARKER.search(answer)
@@ -211,7 +206,7 @@ def clean_answer(raw: str, prompt_version: str) -> CleanedAnswer:
         answer = answer[:-1].strip()
     for quote in ("> ", ">"):
         answer = answer.removeprefix(quote).strip()
-    return CleanedAnswer(answer.strip(), formatted_ok)
+    return answer.strip(), formatted_ok
 
 
 SUB_SCORES = ("accuracy", "true_integrity", "efficiency", "safety", "alignment_simple")

@@ -36,14 +36,6 @@ class UnknownReduceMode(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Reduced:
-    """One number for several attempts. `std` is 0 except for avg_max_<k> with two or more groups."""
-
-    score: float
-    std: float
-
-
-@dataclass(frozen=True, slots=True)
 class CaseScore:
     """A case in a suite's sums. `score` is None where it is left out of them, for the reason in `notes`."""
 
@@ -66,11 +58,11 @@ def check_reduce_mode(mode: str) -> None:
         raise UnknownReduceMode(f"attempt_reduce_mode {mode!r} is unknown; use avg, max, min or avg_max_<k>.")
 
 
-def reduce_scores(scores: Sequence[float], mode: str) -> Reduced:
-    """Return the score of one or more attempts, in their order.
+def reduce_scores(scores: Sequence[float], mode: str) -> tuple[float, float]:
+    """Return one score for one or more attempts, in their order, and its deviation.
 
-    avg_max_<k>: the best of each consecutive group of k (the last may be short), averaged; std is the sample deviation
-    (n - 1) of the group bests.
+    avg_max_<k>: the best of each consecutive group of k (the last may be short), averaged, and the sample deviation
+    (n - 1) of the group bests; with one group, or in another mode, the deviation is 0.
 
     Raises:
         UnknownReduceMode: as `check_reduce_mode`.
@@ -81,10 +73,10 @@ def reduce_scores(scores: Sequence[float], mode: str) -> Reduced:
         raise ValueError("There are no scores to reduce.")
     grouped = _AVG_MAX.fullmatch(mode)
     if not grouped:
-        return Reduced(float(_PLAIN_MODES[mode](scores)), 0.0)
+        return float(_PLAIN_MODES[mode](scores)), 0.0
     size = int(grouped[1])
     best = [max(scores[start : start + size]) for start in range(0, len(scores), size)]
-    return Reduced(float(np.mean(best)), _sample_std(best))
+    return float(np.mean(best)), _sample_std(best)
 
 
 def score_case(
@@ -100,9 +92,9 @@ def score_case(
     scores = [grade.score for grade in grades if grade.score is not None]
     errors = any(grade.status is ScoreStatus.ERROR for grade in grades)
     if len(scores) == len(grades):
-        reduced = reduce_scores(scores, mode)
+        score, std = reduce_scores(scores, mode)
         status = ScoreStatus.ERROR if errors else ScoreStatus.COMPLETE
-        return CaseScore(key, reduced.score, reduced.std, full_score, status, len(grades))
+        return CaseScore(key, score, std, full_score, status, len(grades))
     missing = len(grades) - len(scores)
     code, status = ("13.07", ScoreStatus.ERROR) if errors else ("not-run", ScoreStatus.INCOMPLETE)
     note = Note(code, f"{missing} of {len(grades)} attempts have no score, so the case is left out of the sums.")

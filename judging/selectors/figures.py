@@ -180,7 +180,7 @@ def _judge_rows(
             left_out.append(case.key)
             continue
         full, null = suite.points(case.full_score, case.null_score)
-        share = reduce_scores(decided, suite.attempt_reduce_mode).score if decided else null / full if full else 0.0
+        share = reduce_scores(decided, suite.attempt_reduce_mode)[0] if decided else null / full if full else 0.0
         for row in (("overall", ""), ("language", case.lang), ("type", case.question_type)):
             shares[row].append(share)
     rows = (

@@ -17,7 +17,7 @@ from evalsite.accounts.audit import record
 from evalsite.base import signals
 from evalsite.base.rows import check_owner, lock_row
 from evalsite.base.types import JsonDict, JsonObject, Refused
-from judging.grading.grades import CleanedAnswer, EsiOptions, EsiStatus
+from judging.grading.grades import EsiOptions, EsiStatus
 from judging.judges.judge_kinds import BadJudgeOption
 from judging.judges.kinds.esi_items import JUDGES, EsiResponse, failure_of, score_item
 from judging.judges.registry import judge_kind
@@ -222,7 +222,7 @@ def _index_score(
     score = score_item(
         verdicts=verdicts,
         answer=EsiResponse(row.response.text, row.response.completion_tokens, flags=flags),
-        cleaned=CleanedAnswer(item.cleaned, item.formatted_ok),
+        cleaned=(item.cleaned, item.formatted_ok),
         reference=item.case.reference,
         cleaning=cleaning_of(run, item),
         options=options,

@@ -376,7 +376,7 @@ def _reduced(attempts: np.ndarray, systems: int, prompts: int, mode: str) -> tup
     reduced = attempts["share"][starts]
     for index in np.flatnonzero(counts > 1):
         shares = attempts["share"][starts[index] : starts[index] + counts[index]]
-        reduced[index] = nan if np.isnan(shares).any() else reduce_scores(shares.tolist(), mode).score
+        reduced[index] = nan if np.isnan(shares).any() else reduce_scores(shares.tolist(), mode)[0]
     values = np.full(systems * prompts, nan)
     firsts = np.zeros(systems * prompts, dtype=np.int64)
     values[cells] = np.round(reduced, EXACT)

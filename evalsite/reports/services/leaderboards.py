@@ -433,7 +433,7 @@ def _case_share(attempts: Sequence[SubjectLabel | None], reduce_mode: str, *, is
     is_whole = reduce_mode == "avg" or len(counted) == len(attempts)
     if not shares or len(shares) < len(counted) or not is_whole:
         return None
-    return shares[0] if len(shares) == 1 else reduce_scores(shares, reduce_mode).score
+    return shares[0] if len(shares) == 1 else reduce_scores(shares, reduce_mode)[0]
 
 
 def _labels_by_system(scores: SuiteScores, labels: Mapping[int, SubjectLabel]) -> dict[int, list[SubjectLabel]]:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from judging.grading.grades import (
-    CleanedAnswer,
     EsiMeasures,
     EsiOptions,
     EsiScore,
@@ -108,10 +107,10 @@ def esi_item(task: EsiTask) -> Conversation[EsiOutcome]:
         if refused is not None:
             return replace(refused, callers=callers)
         answer = _answer_of(reply, task.reading)
-    cleaned = clean_answer(answer.text, task.cleaning)
+    cleaned, formatted_ok = clean_answer(answer.text, task.cleaning)
     subject = JudgeSubject(
         question=task.question,
-        response=cleaned.text,
+        response=cleaned,
         raw_response=answer.text,
         reference=task.reference,
         instruction=task.instruction,
@@ -123,7 +122,7 @@ def esi_item(task: EsiTask) -> Conversation[EsiOutcome]:
     score = score_item(
         verdicts=verdicts,
         answer=answer,
-        cleaned=cleaned,
+        cleaned=(cleaned, formatted_ok),
         reference=task.reference,
         cleaning=task.cleaning,
         options=task.options,
@@ -132,8 +131,8 @@ def esi_item(task: EsiTask) -> Conversation[EsiOutcome]:
     return EsiOutcome(
         status=status,
         answer=answer,
-        cleaned=cleaned.text,
-        formatted_ok=cleaned.formatted_ok,
+        cleaned=cleaned,
+        formatted_ok=formatted_ok,
         verdicts=verdicts,
         score=score,
         failure=failure_of(verdicts, status),
@@ -146,21 +145,22 @@ def score_item(
     *,
     verdicts: Mapping[str, JudgeVerdict],
     answer: EsiResponse,
-    cleaned: CleanedAnswer,
+    cleaned: tuple[str, bool],
     reference: str,
     cleaning: str,
     options: EsiOptions,
 ) -> EsiScore:
-    """Return sub-scores and index from what was said and measured; asks nobody."""
+    """Return sub-scores and index from what was said and measured; asks nobody. `cleaned` is as of `clean_answer`."""
     correct, rated = verdicts["accuracy"].value, verdicts["integrity"].value
+    text, formatted_ok = cleaned
     measures = EsiMeasures(
         is_correct=None if correct is None else bool(correct["is_correct"]),
         integrity=None if rated is None else float(rated["integrity"]),
         completion_tokens=answer.completion_tokens,
-        cleaned=cleaned.text,
+        cleaned=text,
         reference=reference,
         prompt_version=cleaning,
-        formatted_ok=cleaned.formatted_ok,
+        formatted_ok=formatted_ok,
     )
     score = esi_score(measures, options)
     return replace(score, flags=(*score.flags, *answer.flags))

@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -51,14 +50,6 @@ class UnknownLens(ValueError):
     """There is no lexical baseline of this name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """A share of 0..1 and the words that say what was measured."""
-
-    share: float
-    words: str
-
-
 @lru_cache(maxsize=4096)
 def terms(text: str) -> frozenset[str]:
     """Return the content terms of a text, lower-cased, plurals as singulars."""
@@ -91,8 +82,8 @@ def structure(text: str) -> float:
     return 1.0 if listed or "```" in body or "\n\n" in body else 0.5
 
 
-def measure(lens: str, response: str, *, question: str, reference: str, criterion: str) -> Measure:
-    """Return how the lens rates a response as a whole.
+def measure(lens: str, response: str, *, question: str, reference: str, criterion: str) -> tuple[float, str]:
+    """Return how the lens rates a response as a whole, from 0 to 1, and in words what was measured.
 
     Raises:
         UnknownLens: not one of reference, criterion and balance.
@@ -102,17 +93,17 @@ def measure(lens: str, response: str, *, question: str, reference: str, criterio
     question_coverage = coverage(question, response) or 0.0
     if lens == "balance":
         share = 0.6 * question_coverage + 0.25 * conciseness(response) + 0.15 * structure(response)
-        return Measure(share, "coverage of the question's terms, weighed with conciseness and structure")
+        return share, "coverage of the question's terms, weighed with conciseness and structure"
     source, name = (reference, "reference") if lens == "reference" else (criterion, "criterion")
     source_coverage = coverage(source, response)
     if source_coverage is None:
-        return Measure(question_coverage, f"no {name} terms to look for, so coverage of the question's terms")
-    return Measure(source_coverage, f"coverage of the {name}'s terms")
+        return question_coverage, f"no {name} terms to look for, so coverage of the question's terms"
+    return source_coverage, f"coverage of the {name}'s terms"
 
 
 def criterion_share(lens: str, response: str, *, question: str, reference: str, criterion: str) -> float:
     """Return how far a response meets one criterion, 0..1; the other two lenses average it with their own view."""
-    whole = measure(lens, response, question=question, reference=reference, criterion=criterion).share
+    whole = measure(lens, response, question=question, reference=reference, criterion=criterion)[0]
     met = coverage(criterion, response)
     if met is None:
         return whole
@@ -185,7 +176,7 @@ def _relevance(material: Material, lens: str) -> str:
     truth = material["reference"] or context
     lens_share = measure(
         lens, response, question=material["question"], reference=truth, criterion=f"{material['question']} {context}"
-    ).share
+    )[0]
     accuracy = round(10 * lens_share)
     complete = round(10 * (coverage(material["question"], response) or 0.0))
     precise = round(10 * (coverage(response, context) or 0.0)) if context.strip() else 0
@@ -245,7 +236,7 @@ def _pairwise(material: Material, lens: str) -> str:
 def _whole(material: Material, lens: str, text: str, criterion: str) -> float:
     return measure(
         lens, text, question=material["question"], reference=material.get("reference", ""), criterion=criterion
-    ).share
+    )[0]
 
 
 def _choice(first: float, second: float) -> int:
@@ -284,9 +275,9 @@ def _debate_statement(material: Material, lens: str) -> str:
     best = str(list(levels.values())[-1]) if levels else ""
     criterion = f"{material['criterion']['name']} {best}"
     first, second = (round(_whole(material, lens, text, criterion), 2) for text in material["responses"])
-    words = measure(
+    _, words = measure(
         lens, "", question=material["question"], reference=material.get("reference", ""), criterion=criterion
-    ).words
+    )
     choice = _choice(first, second)
     statement = f"{_intro(lens)} I measured {words}: submission 1: {first:.2f}, submission 2: {second:.2f}."
     if material["round"] == 0:

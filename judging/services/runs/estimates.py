@@ -437,7 +437,7 @@ def _esi_subject(case: Case, text: str, cleaning: str) -> JudgeSubject:
     instruction, question = question_of(case)
     return JudgeSubject(
         question=question,
-        response=clean_answer(text, cleaning).text,
+        response=clean_answer(text, cleaning)[0],
         raw_response=text,
         reference=case.reference,
         instruction=instruction,

@@ -11,7 +11,6 @@ from judging.grading.grades import (
     DEFAULT_WEIGHTS,
     SUB_SCORES,
     BadEsiOption,
-    CleanedAnswer,
     EsiMeasures,
     EsiOptions,
     EsiStatus,
@@ -34,7 +33,7 @@ def test_clean_answer_holds_every_recorded_vector(shared_data: Path) -> None:
 
     answers = [clean_answer(vector["raw"], vector["prompt_version"]) for vector in vectors]
 
-    assert answers == [CleanedAnswer(vector["cleaned"], vector["formatted_ok"]) for vector in vectors]
+    assert answers == [(vector["cleaned"], vector["formatted_ok"]) for vector in vectors]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +55,7 @@ def test_clean_answer_holds_every_recorded_vector(shared_data: Path) -> None:
 def test_clean_answer_follows_the_order_of_the_original(
     raw: str, prompt: str, cleaned: str, formatted_ok: bool
 ) -> None:
-    assert clean_answer(raw, prompt) == CleanedAnswer(cleaned, formatted_ok)
+    assert clean_answer(raw, prompt) == (cleaned, formatted_ok)
 
 
 @pytest.mark.shared_data

@@ -103,22 +103,22 @@ def run_original(line: str, script: dict[str, Any] | None) -> tuple[EsiStatus, d
     assert script is not None
     if "http_status" in script["worker"]:
         return EsiStatus.WORKER_ERROR, {}
-    cleaned = clean_answer(script["worker"]["content"], "DIRECT")
+    cleaned, formatted_ok = clean_answer(script["worker"]["content"], "DIRECT")
     correct = accuracy.read_as_original(script["accuracy_judge"])
     sound = integrity.read_as_original(script["integrity_judge"])
     measures = EsiMeasures(
         is_correct=bool(correct.value),
         integrity=sound.value,
         completion_tokens=script["worker"]["completion_tokens"],
-        cleaned=cleaned.text,
+        cleaned=cleaned,
         reference=row["answer"],
-        formatted_ok=cleaned.formatted_ok,
+        formatted_ok=formatted_ok,
     )
     original = esi_score(measures, EsiOptions(length_rule="original", unknown_as_zero=True))
     documented = esi_score(measures, EsiOptions(unknown_as_zero=True))
     status = judged_status(accuracy_failed=correct.counts_as_error, integrity_failed=sound.counts_as_error)
     fields = {
-        "worker_answer_cleaned": cleaned.text,
+        "worker_answer_cleaned": cleaned,
         "judge_verdict_is_correct": correct.value,
         "integrity_judge_score": sound.value,
         "s_accuracy": original.accuracy,
