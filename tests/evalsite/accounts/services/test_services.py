@@ -54,9 +54,9 @@ def test_create_person_refuses_a_user_name_that_differs_in_case_only(admin: User
 
 
 def test_nobody_gets_the_address_of_somebody_else(admin: User) -> None:
-    ben = create_person(details=PersonDetails("ben", email="ben@example.org"), role=Role.VIEWER, actor=None).person
+    ben = create_person(details=PersonDetails("ben", email="ben@example.org"), role=Role.VIEWER, actor=None).row
     taken = PersonDetails("cleo", email="Ben@Example.org")
-    cleo = create_person(details=PersonDetails("cleo"), role=Role.VIEWER, actor=None).person
+    cleo = create_person(details=PersonDetails("cleo"), role=Role.VIEWER, actor=None).row
     acts = (
         lambda: create_person(details=PersonDetails("dan", email="BEN@example.org"), role=Role.VIEWER, actor=admin),
         lambda: update_person(person=cleo, details=taken, role=Role.VIEWER, is_active=True, actor=admin),
