@@ -22,7 +22,7 @@ from evalsite.api.problems import SIGN_IN, RequestProblem, check_rate
 from evalsite.api.tokens import find_token, tokens_of
 from evalsite.api.traces import SURPLUS, TooMuchWaiting, open_source, receive
 from evalsite.api.webhooks import secret_text
-from evalsite.base.http import PageRequest, get_view
+from evalsite.base.http import PageRequest, get_view, page_of
 from evalsite.base.rows import Issued
 from evalsite.base.types import JsonDict, Refused
 from judging.specs.records.files.otlp import (
@@ -39,7 +39,6 @@ from judging.specs.records.files.otlp import (
 
 PAGE = "evalsite/token_list.html"
 WEBHOOKS_PAGE, WEBHOOK_PAGE = "evalsite/webhook_list.html", "evalsite/webhook_detail.html"
-SHOWN = 100  # deliveries of the log on a page
 BENCHMARK_HEADER, STEP_HEADER, LONGEST_NAME = "Evalsite-Benchmark", "Evalsite-Step", 200
 BAD_IDS = "Spans whose ids are not those of OTLP are not kept."
 RPC_CODES = {400: 3, 401: 16, 403: 7, 413: 8, 415: 3, 429: 8}  # of google.rpc.Code, by status
@@ -61,9 +60,9 @@ def webhooks_context(_request: PageRequest, _subject: None) -> JsonDict:
     return {"webhooks": Webhook.objects.order_by("-pk")}
 
 
-def webhook_context(_request: PageRequest, webhook: Webhook) -> JsonDict:
-    """Return what the page of a webhook shows beside its form: the newest of its log."""
-    return {"deliveries": webhook.deliveries.order_by("-pk")[:SHOWN]}
+def webhook_context(request: PageRequest, webhook: Webhook) -> JsonDict:
+    """Return what the page of a webhook shows beside its form: its log, the newest first."""
+    return {"page_obj": page_of(request, webhook.deliveries.order_by("-pk"))}
 
 
 def webhook_secret(request: PageRequest, webhook: Webhook) -> HttpResponse:

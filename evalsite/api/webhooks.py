@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import json
 import logging
+import time
 import uuid
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -116,7 +117,9 @@ def delete_webhook(*, webhook: Webhook, actor: User | None) -> Webhook:
 
 @transaction.atomic
 def send_again(*, delivery: WebhookDelivery, actor: User | None, at: datetime) -> WebhookDelivery:
-    """Have a delivery sent once more, with the same number, and with all its tries."""
+    """Have a delivery sent once more, with the same number, and with all its tries. Raises: Refused: it would wait."""
+    if not delivery.webhook.is_active:
+        raise Refused(f"{delivery.webhook} is inactive, so nothing is sent to it. Activate it first.")
     delivery.due_at, delivery.tries, delivery.delivered_at = at, 0, None
     delivery.save(update_fields=["due_at", "tries", "delivered_at"])
     record(actor, "webhook.sent_again", delivery.webhook, delivery=delivery.pk)
@@ -166,18 +169,28 @@ def due_deliveries(*, at: datetime) -> QuerySet[WebhookDelivery]:
 
 
 def deliver_due(*, at: datetime) -> int:
-    """Send what is due and return how much arrived; each is claimed before, so that one worker sends it."""
-    arrived = 0
-    for delivery in due_deliveries(at=at)[:AT_ONCE]:
+    """Send what is due and return how much arrived; each is claimed before, so that one worker sends it.
+
+    Receivers may answer slowly: each delivery is signed and dated when its turn comes, goes where its webhook points
+    then, and what else waits for a receiver that has not answered is left to the next job, so that others get theirs.
+    """
+    arrived, began, silent = 0, time.monotonic(), set[int]()
+    for _ in range(AT_ONCE):
+        delivery = due_deliveries(at=at).exclude(webhook__in=silent).first()
+        if delivery is None:
+            break
+        now = at + timedelta(seconds=int(time.monotonic() - began))
         is_last = delivery.tries >= len(PAUSES)
-        next_at = None if is_last else at + PAUSES[delivery.tries]
+        next_at = None if is_last else now + PAUSES[delivery.tries]
         claim = WebhookDelivery.objects.filter(pk=delivery.pk, due_at=delivery.due_at)
         if not claim.update(due_at=next_at, tries=F("tries") + 1):
             continue
-        status, trouble = _post(delivery, at=at)
+        status, trouble = _post(delivery, at=now)
         outcome: JsonDict = {"answered": status, "trouble": trouble}
-        if status is not None and 200 <= status < 300:
-            outcome |= {"delivered_at": at, "due_at": None}
+        if status is None:
+            silent.add(delivery.webhook_id)
+        elif 200 <= status < 300:
+            outcome |= {"delivered_at": now, "due_at": None}
             arrived += 1
         WebhookDelivery.objects.filter(pk=delivery.pk).update(**outcome)
         logger.info("api.webhook_sent delivery_id=%s status=%s", delivery.pk, status)

@@ -10,12 +10,15 @@ from collections.abc import Iterator
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+from time import sleep
 from typing import Any
 
 import pytest
 from django.db import transaction
+from django.test import Client
 from django.utils import timezone
 
+from evalsite.accounts.roles import Role
 from evalsite.api.models import Webhook, WebhookDelivery
 from evalsite.api.webhooks import (
     PAUSES,
@@ -50,6 +53,10 @@ class Receiver:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 receiver.got.append(({name.lower(): value for name, value in self.headers.items()}, body))
+                if self.path == "/silent":
+                    sleep(1.2)
+                    self.connection.close()
+                    return
                 self.send_response(receiver.statuses.pop(0) if receiver.statuses else 204)
                 self.send_header("Location", "/elsewhere")
                 self.end_headers()
@@ -140,6 +147,49 @@ def test_refusals_and_redirects_are_tried_again_for_three_days_then_on_demand(re
     assert timedelta(days=2.9) < tried_at[-1] - NOON < timedelta(days=3.1)
     assert len({headers["webhook-id"] for headers, _ in receiver.got}) == 1
     assert (arrived, len(receiver.got)) == (1, len(PAUSES) + 2)
+
+
+def test_who_does_not_answer_keeps_nothing_from_others(receiver: Receiver) -> None:
+    silent, heard = webhook_of(receiver), webhook_of(receiver)
+    Webhook.objects.filter(pk=silent.pk).update(url=receiver.url.replace("/hook", "/silent"))
+    for number in range(2):
+        announce(Event.QUEUE_DONE, data={"n": number}, at=NOON)
+
+    arrived = deliver_due(at=NOON)
+
+    tried = list(WebhookDelivery.objects.order_by("webhook", "pk").values_list("webhook", "tries"))
+    # the one whose turn was after the silent one is signed when it is sent, as receivers check
+    signed = [int(headers["webhook-timestamp"]) - int(NOON.timestamp()) for headers, _ in receiver.got]
+    assert arrived == 2
+    assert tried == [
+        (silent.pk, 1),
+        (silent.pk, 0),
+        (heard.pk, 1),
+        (heard.pk, 1),
+    ]
+    assert (signed[0], min(signed[1:]) >= 1) == (0, True)
+
+
+def test_nothing_is_sent_again_to_an_inactive_webhook(receiver: Receiver) -> None:
+    webhook = webhook_of(receiver)
+    announce(Event.QUEUE_DONE, data={}, at=NOON)
+    Webhook.objects.update(is_active=False)
+    webhook.refresh_from_db()
+
+    with pytest.raises(Refused, match=r"^Chat is inactive, so nothing is sent to it\. Activate it first\.$"):
+        send_again(delivery=webhook.deliveries.get(), actor=None, at=NOON)
+
+
+def test_the_page_of_a_webhook_has_all_of_its_log(receiver: Receiver, client: Client) -> None:
+    webhook = webhook_of(receiver)
+    client.force_login(factories.user("root", Role.ADMIN))
+    for number in range(51):
+        announce(Event.QUEUE_DONE, data={"n": number}, at=NOON)
+    first = webhook.deliveries.order_by("pk")[0]
+
+    pages = [client.get(f"{webhook.get_absolute_url()}?page={number}").content.decode() for number in (1, 2)]
+
+    assert [first.message_id in page for page in pages] == [False, True]
 
 
 def test_a_private_address_is_refused_when_it_is_sent_to(receiver: Receiver, settings: Any) -> None:
