@@ -8,7 +8,7 @@ from django.apps import AppConfig
 
 if TYPE_CHECKING:
     from judging.services.file_imports.file_readers import CheckFiles
-    from judging.services.registries import Executor
+    from judging.services.registries import Executor, RecordStore
 
 
 class DebateConfig(AppConfig):
@@ -22,9 +22,10 @@ class DebateConfig(AppConfig):
         from debate.models import UPLOAD_KIND
         from judging.models import RunKind
         from judging.services.file_imports.file_readers import add_reader
-        from judging.services.registries import register
+        from judging.services.registries import add_store, register
 
         register(RunKind.DEBATE, _executor)
+        add_store("debates", _recorded_sets)
         add_reader(UPLOAD_KIND, _record_reader)
 
 
@@ -32,6 +33,12 @@ def _executor() -> Executor:
     from debate.services.executors import DebateExecutor
 
     return DebateExecutor()
+
+
+def _recorded_sets() -> RecordStore:
+    from debate.services.record_imports import RECORDED_SETS
+
+    return RECORDED_SETS
 
 
 def _record_reader() -> CheckFiles:

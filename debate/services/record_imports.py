@@ -25,6 +25,7 @@ from debate.models import (
     DebateSet,
     DebateSource,
     DebateStatus,
+    OutsideLabel,
     Statement,
 )
 from debate.protocol.recorded import read_recorded_debates
@@ -41,6 +42,7 @@ from debate.protocol.verdicts import (
 )
 from debate.services.set_plans import announce_finished
 from evalsite.accounts.audit import record
+from evalsite.base.actions.declarations import delete_with_dependents
 from evalsite.base.types import JsonDict
 from judging.models import Benchmark, Case, ImportBatch, Response, Rubric, Suite, SuiteCase, System, Upload
 from judging.services.file_imports.import_batches import (
@@ -66,7 +68,9 @@ from judging.services.file_imports.responses import (
 )
 from judging.services.file_imports.rubrics import RubricOrigin, use_rubric, write_rubric
 from judging.services.file_imports.staged_rubrics import StagedRubric, Watch, stage_rubric, unwatched
+from judging.services.file_imports.stored_imports import RunsInUse, check_unused
 from judging.services.file_imports.suites import NewSuite, benchmark_slug_of, use_suite, write_suite
+from judging.services.registries import RecordStore
 from judging.specs.files.bundles import Bundle, Files
 from judging.specs.files.findings import Parsed, Problem, Severity
 from judging.specs.records.file_records import bundle_of
@@ -180,7 +184,7 @@ def _make_set(
     cell: RecordedCell, digest: str, systems: Mapping[str, System], rubric: Rubric | None, at: datetime
 ) -> DebateSet:
     return DebateSet.objects.create(
-        name=f"{cell.system_a} vs {cell.system_b}: {cell.criterion}, {cell.scenario}"[:200],
+        name=_name_of(cell),
         source=DebateSource.IMPORT,
         system_a=systems[cell.system_a],
         system_b=systems[cell.system_b],
@@ -412,9 +416,7 @@ class WrittenRecords:
 
     def use(self, origin: RubricOrigin, upload: Upload) -> JsonDict:
         """Take everything that the batch holds into use and return what came of it as JSON."""
-        sets = use_records(written=self, actor=origin.actor, at=origin.at)
-        found = {"problems": list(map(str, self.problems))} if self.problems else {}
-        return {"changed": bool(sets), "debates": self.plan.debates, "sets": len(sets), **found}
+        return use_records(written=self, actor=origin.actor, at=origin.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -474,8 +476,25 @@ def check_records(files: Files, _options: ImportOptions, _watch: Watch = unwatch
     if bundle.value is None:
         return CheckedRecords(None, None, bundle.problems)
     parsed = read_records(bundle.value)
-    plan = plan_records(parsed.value) if parsed.value is not None else None
-    return CheckedRecords(parsed.value, plan, (*bundle.problems, *parsed.problems))
+    if parsed.value is None:
+        return CheckedRecords(None, None, (*bundle.problems, *parsed.problems))
+    plan = plan_records(parsed.value)
+    problems = (*bundle.problems, *parsed.problems, *_recorded_before(parsed.value, plan))
+    return CheckedRecords(parsed.value, plan, problems)
+
+
+def _recorded_before(records: Records, plan: RecordsPlan) -> Iterator[Problem]:
+    """Yield which new cells come beside other recordings of the same debates: changed, or with fewer of them."""
+    stored = dict(DebateSet.objects.filter(source=DebateSource.IMPORT).values_list("name", "pk"))
+    for cell in records.cells:
+        if cell.key in plan.new and (number := stored.get(_name_of(cell))):
+            message = f"Other records of these debates are stored as set {number}, and reports on all sets count both."
+            hint = "If these are to replace them, undo their import first."
+            yield Problem(Severity.WARNING, cell.key, "", message, hint=hint, code="recorded-before")
+
+
+def _name_of(cell: RecordedCell) -> str:
+    return f"{cell.system_a} vs {cell.system_b}: {cell.criterion}, {cell.scenario}"[:200]
 
 
 @contextmanager
@@ -504,23 +523,58 @@ def open_written(*, records: Records, watch: Watch) -> Iterator[WrittenRecords]:
 
 
 @transaction.atomic
-def use_records(*, written: WrittenRecords, actor: User | None, at: datetime) -> list[DebateSet]:
-    """Take everything that a batch holds into use, and return the sets that are new.
+def use_records(*, written: WrittenRecords, actor: User | None, at: datetime) -> JsonDict:
+    """Take everything that a batch holds into use, and return what came of it as other imports do, with the new sets.
 
     Raises:
         judging.services.file_imports.import_batches.BatchLost: what the batch holds, or rests on, is gone or replaced.
     """
     batch = written.batch
+    counts: JsonDict = {"debates": written.plan.debates}
+    if written.problems:
+        counts["problems"] = list(map(str, written.problems))
     if not written.plan.new:
-        return []
-    suite = use_suite(batch=batch, new=written.suite, actor=actor, at=at).suite
+        return {"changed": False, "sets": 0, **counts}
+    stored_suite = use_suite(batch=batch, new=written.suite, actor=actor, at=at)
+    suite = stored_suite.suite
     use_responses(batch=batch, plan=written.responses, suite=suite, actor=actor, at=at)
-    rubrics: dict[str, Rubric] = {}
+    rubrics, made = dict[str, Rubric](), list[JsonDict]()
     for spec, staged in written.rubrics:
         origin = RubricOrigin(spec.items[0].source, actor, at)
         stored = use_rubric(batch=batch, staged=staged, benchmark=suite.benchmark, origin=origin)
         rubrics |= {child.key: stored.rubric for child in spec.items[0].root.children}
-    return use_cells(batch=batch, written=written.cells, suite=suite, rubrics=rubrics, actor=actor, at=at)
+        made.append({"id": stored.rubric.pk, "name": str(stored.rubric), "created": stored.created})
+    sets = use_cells(batch=batch, written=written.cells, suite=suite, rubrics=rubrics, actor=actor, at=at)
+    return {
+        "changed": bool(sets),
+        "sets": len(sets),
+        **counts,
+        "suite": {"id": suite.pk, "name": str(suite), "created": stored_suite.created, "cases": suite.case_count},
+        "suite_id": suite.pk,
+        "benchmark": {"id": suite.benchmark.pk, "slug": suite.benchmark.slug, "name": suite.benchmark.name},
+        "rubrics": made,
+    }
+
+
+def _store_nothing(**_about: Any) -> Sequence[Model]:
+    return ()
+
+
+def _delete_sets(upload: Upload, _actor: User | None) -> None:
+    """Delete the sets that an import of recorded debates made. Raises: RunsInUse: people have worked on them."""
+    if upload.kind != UPLOAD_KIND:
+        return
+    sets = DebateSet.objects.filter(source=DebateSource.IMPORT, created_at=upload.result["finished_at"])
+    debates = Debate.objects.filter(debate_set__in=sets)
+    check_unused(sets)
+    check_unused(debates)
+    if OutsideLabel.objects.filter(debate__in=debates).exists():
+        raise RunsInUse("Labels of people rest on its debates. Delete them on the pages of the sets first.")
+    for debate_set in sets:
+        delete_with_dependents(debate_set)
+
+
+RECORDED_SETS = RecordStore(store=_store_nothing, read={}, delete=_delete_sets)
 
 
 def _coming_answers(

@@ -14,8 +14,10 @@ from tests.factories import NOON
 
 def store_records(records: Records, watch: Watch = unwatched) -> list[DebateSet]:
     """Store records and return the sets that are new."""
+    before = set(DebateSet.objects.values_list("pk", flat=True))
     with open_written(records=records, watch=watch) as written:
-        return persistently(lambda: use_records(written=written, actor=None, at=NOON))
+        persistently(lambda: use_records(written=written, actor=None, at=NOON))
+    return list(DebateSet.objects.exclude(pk__in=before).order_by("pk"))
 
 
 def store_folder(path: Path) -> list[DebateSet]:

@@ -545,7 +545,7 @@ def delete_imported_runs(upload: Upload) -> int:
     evaluators = RunEvaluator.objects.filter(run__in=runs)
     verdicts = Verdict.objects.filter(run__in=runs)
     for rows in (runs, evaluators, verdicts):
-        _check_unused(rows)
+        check_unused(rows)
     judge_ids = set(evaluators.filter(judge__isnull=False).values_list("judge_id", flat=True))
     ids = list(runs.values_list("pk", flat=True))
     for model in (Score, Verdict, RunTask):
@@ -557,8 +557,8 @@ def delete_imported_runs(upload: Upload) -> int:
     return len(ids)
 
 
-def _check_unused(rows: QuerySet[Any]) -> None:
-    """Pass where no other app refers to these rows."""
+def check_unused(rows: QuerySet[Any]) -> None:
+    """Pass where no other app refers to these rows. Raises: RunsInUse."""
     known = rows.model._meta.get_fields(include_hidden=True)
     for relation in (each for each in known if isinstance(each, ForeignObjectRel)):
         model = relation.related_model

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from debate.models import BatchStatement, DebateSet
+from debate.models import BatchStatement, Debate, DebateSet, OutsideLabel, Statement
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
-from judging.models import ImportBatch, Suite, Upload, UploadPart
+from judging.models import ImportBatch, Response, Rubric, Suite, Upload, UploadPart
 from judging.services.file_imports import uploads
 from judging.services.file_imports.uploads import work_upload
 from tests import factories
@@ -142,3 +143,59 @@ def test_a_cancelled_import_of_records_stores_nothing_and_can_be_confirmed_again
 
     assert (told >= moment, stopped, rows) == (True, "stopped", [0, 0, 0, 0])
     assert (done, DebateSet.objects.get().debates.count()) == ("done", 3)
+
+
+def changed_records() -> dict[str, str]:
+    """Return the records with another reason of one agent."""
+    path = "results/x_vs_y/reasoning/multiagent_score/math.jsonl"
+    return {path: folder()[path].replace("a on 1 in 0", "a on 1 after all")}
+
+
+def stored(client: Client, files: Mapping[str, str] = MappingProxyType({})) -> Upload:
+    client.post(reverse("debate:record-create"), {"file": packed_records(files)})
+    upload = Upload.objects.latest("pk")
+    post(client, "confirm", upload)
+    work_upload(upload_id=upload.pk, now=timezone.now)
+    upload.refresh_from_db()
+    return upload
+
+
+def test_an_undone_import_leaves_nothing_of_its_debates(researcher: Client) -> None:
+    first = stored(researcher)
+    (kept,) = DebateSet.objects.all()
+    second = stored(researcher, changed_records())
+    made = Response.objects.count(), Suite.objects.count()
+
+    post(researcher, "undo", second)
+    second.refresh_from_db()
+
+    assert (second.status, list(DebateSet.objects.all())) == ("undone", [kept])
+    assert (Response.objects.count(), Suite.objects.count()) == made  # the first import brought them
+    post(researcher, "undo", first)
+    tables = (DebateSet, Debate, Statement, Response, Suite, Rubric)
+    assert [model._default_manager.count() for model in tables] == [0] * len(tables)
+
+
+def test_an_import_whose_debates_people_labelled_is_not_undone(researcher: Client) -> None:
+    upload = stored(researcher)
+    debate = Debate.objects.order_by("pk")[0]
+    label = OutsideLabel.objects.create(debate=debate, rater="ann", verdict=1, source="labels.csv", created_at=NOON)
+
+    post(researcher, "undo", upload)
+    upload.refresh_from_db()
+
+    assert (upload.status, DebateSet.objects.count()) == ("done", 1)
+    label.delete()
+    post(researcher, "undo", upload)
+    assert DebateSet.objects.count() == 0
+
+
+def test_other_records_of_the_same_debates_are_named_before_they_count_twice(researcher: Client) -> None:
+    stored(researcher)
+    (known,) = DebateSet.objects.all()
+    researcher.post(reverse("debate:record-create"), {"file": packed_records(changed_records())})
+
+    page = text_of(researcher.get(Upload.objects.latest("pk").get_absolute_url()))
+
+    assert f"Other records of these debates are stored as set {known.pk}" in page
+    assert "undo their import first" in page
