@@ -29,7 +29,6 @@ MAX_NAME_LENGTH = 80  # characters
 MAX_QUERY_LENGTH = 2000
 PLACES = ("page", "row", "print")  # in the rows: no part of a view
 TOKEN_BYTES = 32
-MOST_QUERY = 2000  # characters
 OPENED_EVERY = timedelta(minutes=1)  # how exactly it is kept when a link was opened last
 
 
@@ -84,12 +83,18 @@ def delete_view(*, view: SavedView, actor: User) -> None:
 
 @transaction.atomic
 def create_share(*, suite: Suite, query: str, days: int, actor: User, at: datetime) -> Issued[ShareLink]:
-    """Make a link to the leaderboard of a suite as `query` filters it; it ends after `days`."""
+    """Make a link to the leaderboard of a suite as `query` filters it; it ends after `days`.
+
+    Raises:
+        ViewRefused: there is too much to keep.
+    """
+    if len(query) > MAX_QUERY_LENGTH:
+        raise ViewRefused("This board chooses too much to be shared. Choose fewer systems or judges.")
     token = secrets.token_urlsafe(TOKEN_BYTES)
     link = ShareLink.objects.create(
         token_hash=_hash(token),
         suite=suite,
-        query=query[:MOST_QUERY],
+        query=query,
         created_by=actor,
         created_at=at,
         expires_at=at + timedelta(days=days),

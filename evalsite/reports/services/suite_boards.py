@@ -388,8 +388,8 @@ def pin_board(*, suite: Suite, graders: Sequence[Grader], actor: User, at: datet
 @transaction.atomic
 def unpin_board(*, suite: Suite, actor: User) -> None:
     """Leave a suite without an official board."""
-    OfficialBoard.objects.filter(suite=suite).delete()
-    record(actor, "board.unpinned", suite)
+    if OfficialBoard.objects.filter(suite=suite).delete()[0]:
+        record(actor, "board.unpinned", suite)
 
 
 WITHOUT_VALUE = (VerdictStatus.UNPARSED, VerdictStatus.REFUSED, VerdictStatus.FAILED)

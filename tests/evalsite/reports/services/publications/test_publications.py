@@ -103,6 +103,17 @@ def test_create_share_stores_the_hash_of_256_random_bits_and_tells_the_audit_log
     assert issued.secret not in f"{vars(link)} {vars(entry)}"
 
 
+def test_create_share_cuts_no_choices_off() -> None:
+    actor, suite = factories.user("rita", Role.RESEARCHER), factories.suite()
+
+    with pytest.raises(
+        ViewRefused, match=r"^This board chooses too much to be shared\. Choose fewer systems or judges\.$"
+    ):
+        create_share(suite=suite, query="&".join(["system=12345"] * 154), days=30, actor=actor, at=NOON)
+
+    assert not ShareLink.objects.exists()
+
+
 def test_open_share_finds_a_link_until_it_ends() -> None:
     issued = _issued()
 
