@@ -106,9 +106,7 @@ def test_create_share_stores_the_hash_of_256_random_bits_and_tells_the_audit_log
 def test_create_share_cuts_no_choices_off() -> None:
     actor, suite = factories.user("rita", Role.RESEARCHER), factories.suite()
 
-    with pytest.raises(
-        ViewRefused, match=r"^This board chooses too much to be shared\. Choose fewer systems or judges\.$"
-    ):
+    with pytest.raises(ViewRefused, match="This board chooses too much to be shared"):
         create_share(suite=suite, query="&".join(["system=12345"] * 154), days=30, actor=actor, at=NOON)
 
     assert not ShareLink.objects.exists()
