@@ -205,7 +205,8 @@ class ColumnQuestions(OpinionQuestions):
         name = self.mapping.one(Holds.LABEL) or next(filter(names.chooses, self.free() if of_two else ()), "")
         words = self.columns[name].distinct if name and not self.has(*RESPONDS, Holds.SYSTEM_A) else set()
         is_judged = self.has(Holds.PREFERENCE, Holds.LABELS_OF)
-        labels = [name for name in self.free() if names.says_opinion(name) and self.is_of_sides(name)]
+        labels = [name for name in self.free() if names.says_opinion(name) or names.may_choose(name)]
+        labels = list(filter(self.is_of_sides, labels))
         labels = [] if self.is_rated() else labels  # then who labels says what to ask
         choosing = self.choosing() or labels if self.has(Holds.RESPONSE_A) and not is_judged else []
         if choosing:
@@ -243,7 +244,8 @@ class ColumnQuestions(OpinionQuestions):
 
     def _may_be_said(self, name: str) -> bool:
         """Return whether a column has few values that differ, or ticks in some rows, under a name that says no role."""
-        is_other = names.is_in_table(name) or names.is_number_of(name)
+        is_opinion = names.is_rating(name) or names.may_choose(name)
+        is_other = (names.is_in_table(name) and not is_opinion) or names.is_number_of(name)
         column = self.columns[name]
         is_of_row = len(column.distinct) > 1 or 0 < len(column.values) < len(self.part.sample)
         return column.is_labels and is_of_row and not is_other
@@ -447,14 +449,15 @@ class ColumnQuestions(OpinionQuestions):
         beside a text of which nothing says what it is."""
         is_read = self.has(Holds.CASE) or self.is_recorded()  # scores of a response are told by case and system
         is_named = is_read and (self.has(Holds.SYSTEM) or self.upload.options.system)
-        is_open = self.has(*ASKS) and not self.has(*RESPONDS, Holds.LABEL, Holds.RATER)
+        is_open = self.has(*ASKS) and not self.has(*RESPONDS)
         free = [name for name in self.free() if self.mapping.why.get(name) != CHOSEN] if is_open else []
         texts = [name for name in free if self.columns[name].is_prose and not names.is_known(name)]
         rated = [name for name in free if self._may_rate(name)]
-        if texts and rated and not is_named:
+        is_labelled = self.has(Holds.LABEL, Holds.RATER)
+        if texts and (rated or is_labelled) and not is_named:
             self._ask_for(Holds.RESPONSE, Holds.RESPONSES_OF, texts)
             return
-        for name in filter(names.is_score, free):
+        for name in filter(names.is_score, [] if is_labelled else free):
             column, about = self.columns[name], names.compared(name).removesuffix("_score")
             is_share = not is_named and column.mostly(_is_share) and len(column.distinct) > 1
             is_of_row = names.is_about_row(about) or names.has_word(name, Holds.REFERENCE)
@@ -471,7 +474,7 @@ class ColumnQuestions(OpinionQuestions):
         """Return whether a column says something of responses: numbers or decisions under a name of opinions, grades
         beside references, or the models that wrote them."""
         is_said = names.is_opinion(name, 0) or names.sums_up(name)
-        is_given = is_said and (self.columns[name].is_numbers or self.columns[name].is_decided)
+        is_given = is_said and self.columns[name].is_labels
         return is_given or self.names_models(name) or (self.has(Holds.REFERENCE) and self.may_score(name))
 
     def names_models(self, name: str) -> bool:
@@ -624,9 +627,12 @@ class ColumnQuestions(OpinionQuestions):
         for role, is_other in ((Holds.RATER, names.says_judge), (Holds.JUDGE, names.says_people)):
             name = self.mapping.one(role)
             found = sorted(filter(is_other, self.columns[name].distinct)) if name else []
-            if found:
-                said = f"who labelled or what judged, as it names {', '.join(found[:3])}"
-                self.ask_which(name, Holds.RATER, Holds.JUDGE, said)
+            may_be_either = names.compared(name) == "evaluator" and not any(
+                map(names.is_model, self.columns[name].distinct)
+            )
+            if found or may_be_either:
+                as_named = f", as it names {', '.join(found[:3])}" if found else ""
+                self.ask_which(name, Holds.RATER, Holds.JUDGE, f"who labelled or what judged{as_named}")
 
     def _ask_whose_response(self) -> None:
         """Ask where texts beside a response have the header of another system's: baseline_model_response."""

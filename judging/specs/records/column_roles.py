@@ -376,7 +376,8 @@ class _Resolver(ColumnQuestions):
         if answers and not self.has(*RESPONDS):
             is_response = self.has(Holds.SYSTEM) or not (self.has(*ASKS) or self._unknown_texts())
             metrics = [name for name in self.free() if names.compared(name) in names.METRICS]
-            judging = metrics or [name for name in self.free() if self._judges(name) or self.names_models(name)]
+            judging = [name for name in self.free() if self._judges(name) or self.names_models(name)]
+            judging = metrics or judging or ([] if references else self.strong(Holds.RATER))
             is_of_answers = names.is_of_answers(self.part.stem) and not names.says_reference(self.part.stem)
             is_labelled = bool(self.strong(Holds.LABEL) and self.strong(Holds.RATER))
             if is_response or (references and metrics) or (is_labelled and not references):
@@ -419,7 +420,7 @@ class _Resolver(ColumnQuestions):
     def _is_content(self, name: str) -> bool:
         """Return whether an answer is a response, and not the label of a person in a table of labels alone."""
         is_label = bool(self.named(Holds.RATER)) and not self.has(Holds.SYSTEM, *ASKS)
-        return not (is_label and self.columns[name].is_labels)
+        return not (is_label and self.may_label(name))
 
     def _right_labels(self) -> list[str]:
         """Return the columns of labels that say what is right: those that count the choices of a row, those that have
@@ -473,7 +474,7 @@ class _Resolver(ColumnQuestions):
         is_known = self.has(Holds.RESPONSE, Holds.RESPONSE_TURNS, *PAIRED, Holds.SYSTEM)
         self._give_only(Holds.RATER, raters or ([] if is_known else self.named(Holds.RATER)))
         if not self.has(Holds.RATER) and is_known:
-            self._give(Holds.JUDGE, self._named_judges())
+            self._give(Holds.JUDGE, self.named_judges())
 
     def _preferences(self) -> list[str]:
         """Return the columns of preferences: by their names or a word of them, else the one whose values name a side or
@@ -585,11 +586,7 @@ class _Resolver(ColumnQuestions):
             self._give(Holds.RESPONSES_OF, systems if is_written else [])
             for name, by in about.items() if self.has(Holds.RESPONSES_OF) else ():
                 self._give(Holds.LABEL if names.labels(by) else Holds.SCORE, [name])
-            self._give(Holds.JUDGE, self._named_judges() if self.has(Holds.SCORE) else [])
-
-    def _named_judges(self) -> list[str]:
-        """Return the columns that may name a judge; one of grades has what it gave."""
-        return [name for name in self.named(Holds.JUDGE) if not self.columns[name].is_numbers]
+            self._give(Holds.JUDGE, self.named_judges() if self.has(Holds.SCORE) else [])
 
     def _counts_a_double(self, name: str) -> bool:
         """Return whether a column of numbers has the header of one of texts, as ratings below one of their own have."""
@@ -741,7 +738,7 @@ class _Resolver(ColumnQuestions):
                 [name for name in named if self.has(*OPINIONS) or not self.columns[name].is_numbers],
             )
             is_explained = self.has(Holds.RESPONSE_A, *OPINIONS) and len(self.mapping.all(Holds.SCORE)) < 2
-            self._give(Holds.REASON, self.named(Holds.REASON) if is_explained else [])  # else of nothing that is read
+            self._give(Holds.REASON, self.reasons() if is_explained else [])  # else of nothing that is read
             self._give(Holds.ERROR, [name for name in self.named(Holds.ERROR) if not self.columns[name].is_decided])
             for role in (Holds.COST, Holds.TOKENS):
                 self._give(role, self.named(role))

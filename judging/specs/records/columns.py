@@ -386,7 +386,8 @@ class ColumnRoles:
 
     def choosing(self) -> list[str]:
         """Return the unknown columns that hold nothing but sides of a pair and ties, as those of several people do."""
-        return [name for name in self.free() if not names.is_known(name) and self.columns[name].mostly(says_a_side)]
+        open_ = [name for name in self.free() if names.may_choose(name) or not names.is_known(name)]
+        return [name for name in open_ if self.columns[name].mostly(says_a_side)]
 
     def rated(self) -> list[str]:
         """Return the unknown columns of a few whole numbers beside a rater, which may be labels by criterion; where

@@ -259,6 +259,17 @@ _SUM_WORDS = "mean avg average median mode std sd var min max sum count total ag
 _SUMS = frozenset(_SUM_WORDS.split())
 _SUM_ROWS = _SUMS | {"overall", "score", "scores", "mittelwert", "durchschnitt", "summe", "gesamt", "moyenne", "平均"}
 _CHOOSES = frozenset({"winner", "preference", "preferred", "better", "pick", "vote", "choice"})  # of a response
+_MAY_CHOOSE = _CHOOSES | {
+    "best",
+    "selected",
+    "selection",
+    "pref",
+    "decision",
+    "result",
+    "outcome",
+    "gewinner",
+    "ganador",
+}
 _NUMBERED_LABEL = re.compile(r"annotation_\d{1,2}")
 _MODEL = re.compile(
     r"(?:[\w.-]+/)?(?:(?:chatgpt|gpt|claude|gemini|gemma|llama|mi[sx]tral|qwen|qwq|deepseek|grok|olmo|kimi|jamba|vicuna"
@@ -752,6 +763,11 @@ def is_sum(text: str) -> bool:
 def chooses(name: str) -> bool:
     """Return whether a header has the word of a preference at its end: ground_truth_winner, "which is better?"."""
     return compared(name).rpartition("_")[2] in _CHOOSES
+
+
+def may_choose(name: str) -> bool:
+    """Return whether a header may be that of a preference where two responses stand side by side: best, selected."""
+    return not _MAY_CHOOSE.isdisjoint(compared(name).split("_"))
 
 
 def says_who_speaks(name: str) -> bool:

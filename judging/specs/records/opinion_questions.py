@@ -43,6 +43,15 @@ WORTH = frozenset(_WORTH_WORDS.split())
 class OpinionQuestions(ColumnRoles):
     """What must be asked of columns that may be labels, scores or preferences."""
 
+    def reasons(self) -> list[str]:
+        """Return the columns that may say why; one of grades or sides has what was said."""
+        said = [name for name in self.named(Holds.REASON) if not self.columns[name].mostly(says_a_side)]
+        return [name for name in said if not (self.columns[name].is_numbers or self.columns[name].is_decided)]
+
+    def named_judges(self) -> list[str]:
+        """Return the columns that may name a judge; one of grades has what it gave."""
+        return [name for name in self.named(Holds.JUDGE) if not self.columns[name].is_numbers]
+
     def ask_about_ratings(self) -> None:
         """Ask where several columns may be labels by criterion or by person."""
         known = self.mapping.all(Holds.LABEL, Holds.LABELS_OF, Holds.PREFERENCE)

@@ -318,3 +318,54 @@ def test_reads_takes_points_awarded_for_scores() -> None:
     document = read(lines(*(asked | {"points_awarded": 2} for asked in ANSWERED)), "t.jsonl")
 
     assert [(row["grader"], row["value"]) for row in document["scores"]] == [("points_awarded", 2.0)] * 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ("response_a,response_b,judgment|A,B", "which columns hold labels?"),
+        ("left,right,selected|-1,1", "which columns hold labels?"),
+        ("response_a,response_b,best|first,second", "which columns hold labels?"),
+        ("output_1,output_2,Gewinner|1,2", "which columns hold labels?"),
+        ("first,second,label,rater|0,1", "which columns hold responses?"),
+        ("candidate_a,candidate_b,gold_label,annotator|a,b", "which columns hold responses?"),
+    ],
+)
+def test_reads_asks_which_of_two_texts_is_better_and_what_they_are(columns: str, sentence: str) -> None:
+    header, _, values = columns.partition("|")
+    a, b, said, *rater = header.split(",")
+    rows = [
+        {"prompt": f"Who came {n}?", a: f"Ann came {n}.", b: f"Bo came {n}.", said: value}
+        | dict.fromkeys(rater, f"r{n}")
+        for n, value in enumerate(values.split(","))
+    ]
+
+    (asked,) = refused(lines(*rows), "t.jsonl")
+
+    assert asked.startswith(f"t.jsonl: {sentence} It has: prompt, {header.replace(',', ', ')}. ")
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        (
+            {"completion": "Ann.", "annotator_id": "r", "decision": ("A1", "B2")},
+            "annotator_id names who labels, but no column is known to hold labels; decision may. If so, say "
+            "--map label=decision; if not, --map detail=annotator_id.",
+        ),
+        (
+            {"answer": "Ann.", "annotator": "r", "value": (4, 5)},
+            "answer could be the response or the reference, beside annotator. Say --map response=answer or --map "
+            "reference=answer or --map ignore=answer.",
+        ),
+        (
+            {"response": "Ann.", "evaluator": "Ann", "annotation": ("yes", "no")},
+            "evaluator may be who labelled or what judged. Say --map rater=evaluator or --map judge=evaluator.",
+        ),
+    ],
+)
+def test_reads_asks_what_raters_say_and_of_what(row: JsonDict, sentence: str) -> None:
+    said = {name: value if isinstance(value, tuple) else (value, value) for name, value in row.items()}
+    rows = [{"prompt": f"Who came {n}?"} | {name: values[n] for name, values in said.items()} for n in (0, 1)]
+
+    assert refused(lines(*rows), "t.jsonl") == [f"t.jsonl: {sentence}"]

@@ -144,13 +144,13 @@ def test_reads_tells_a_rater_from_a_criterion_in_a_header() -> None:
 
 
 def test_reads_takes_values_beside_a_metric_and_who_evaluates_for_verdicts() -> None:
-    rows = [BESIDE | {"evaluator": name, "metric": "tone", "value": 4} for name in ("elm", "ash")]
+    rows = [BESIDE | {"evaluator": name, "metric": "tone", "value": 4} for name in ("gpt-4o", "claude-3")]
 
     verdicts = read(lines(*rows), "t.jsonl")["verdicts"]
 
     assert [(row["judge"], row["criterion"], row["value"]) for row in verdicts] == [
-        ("elm", "tone", 4.0),
-        ("ash", "tone", 4.0),
+        ("gpt-4o", "tone", 4.0),
+        ("claude-3", "tone", 4.0),
     ]
 
 

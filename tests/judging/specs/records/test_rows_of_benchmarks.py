@@ -623,11 +623,16 @@ def test_reads_asks_whose_the_choices_in_several_columns_are() -> None:
     ]
 
 
-def test_reads_takes_the_evaluator_of_scores_beside_responses_for_their_judge() -> None:
-    document = read("question,GPT-4 answer,GPT-4 accuracy (1-5),Evaluator\nWhich?,The Elbe.,4,Ann\n")
+def test_reads_takes_a_model_that_evaluates_for_the_judge_and_asks_about_other_names() -> None:
+    text = "question,GPT-4 answer,GPT-4 accuracy (1-5),Evaluator\nWhich?,The Elbe.,4,{}\n"
 
-    assert [(row["judge"], row["value"], row["scale"]) for row in document["verdicts"]] == [("Ann", 4.0, [1.0, 5.0])]
+    document = read(text.format("gpt-4o"))
+
+    assert [(row["judge"], row["value"], row["scale"]) for row in document["verdicts"]] == [("gpt-4o", 4.0, [1.0, 5.0])]
     assert "scores" not in document
+    assert refused(text.format("Ann")) == [
+        "t.csv: Evaluator may be who labelled or what judged. Say --map rater=Evaluator or --map judge=Evaluator."
+    ]
 
 
 def test_reads_takes_two_models_beside_what_is_better_for_a_pair() -> None:
