@@ -9,7 +9,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 
 from evalsite.base.types import JsonDict
-from judging.models import Benchmark, Suite, Upload
+from judging.models import Benchmark, Rubric, Suite, Upload
 from judging.services.file_imports.import_batches import open_batch
 from judging.services.file_imports.responses import (
     ResponsePlan,
@@ -18,7 +18,7 @@ from judging.services.file_imports.responses import (
     use_responses,
     write_responses,
 )
-from judging.services.file_imports.rubrics import RubricOrigin, StoredRubric, use_rubric, write_rubric
+from judging.services.file_imports.rubrics import RubricOrigin, use_rubric, write_rubric
 from judging.services.file_imports.staged_rubrics import StagedRubric, Watch, stage_rubric, unwatched
 from judging.services.file_imports.stored_imports import stored_rows
 from judging.specs.records.neutral import ResponseRecord
@@ -44,7 +44,7 @@ def store_responses(
 
 def store_rubric(
     *, spec: RubricSpec, benchmark: Benchmark | None, source_name: str, actor: User | None, at: datetime
-) -> StoredRubric:
+) -> Rubric:
     """Store a rubric that is in memory."""
     with closing(stage_rubric(spec)) as staged:
         return store_staged(staged=staged, benchmark=benchmark, origin=RubricOrigin(source_name, actor, at))
@@ -52,8 +52,9 @@ def store_rubric(
 
 def store_staged(
     *, staged: StagedRubric, benchmark: Benchmark | None, origin: RubricOrigin, watch: Watch = unwatched
-) -> StoredRubric:
+) -> Rubric:
     """Store a rubric that is read."""
     with open_batch() as batch:
         write_rubric(batch=batch, staged=staged, benchmark=benchmark, watch=watch)
-        return use_rubric(batch=batch, staged=staged, benchmark=benchmark, origin=origin)
+        rubric, _ = use_rubric(batch=batch, staged=staged, benchmark=benchmark, origin=origin)
+        return rubric

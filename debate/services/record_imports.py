@@ -535,21 +535,20 @@ def use_records(*, written: WrittenRecords, actor: User | None, at: datetime) ->
         counts["problems"] = list(map(str, written.problems))
     if not written.plan.new:
         return {"changed": False, "sets": 0, **counts}
-    stored_suite = use_suite(batch=batch, new=written.suite, actor=actor, at=at)
-    suite = stored_suite.suite
+    suite, is_new = use_suite(batch=batch, new=written.suite, actor=actor, at=at)
     use_responses(batch=batch, plan=written.responses, suite=suite, actor=actor, at=at)
     rubrics, made = dict[str, Rubric](), list[JsonDict]()
     for spec, staged in written.rubrics:
         origin = RubricOrigin(spec.items[0].source, actor, at)
-        stored = use_rubric(batch=batch, staged=staged, benchmark=suite.benchmark, origin=origin)
-        rubrics |= {child.key: stored.rubric for child in spec.items[0].root.children}
-        made.append({"id": stored.rubric.pk, "name": str(stored.rubric), "created": stored.created})
+        rubric, is_new_rubric = use_rubric(batch=batch, staged=staged, benchmark=suite.benchmark, origin=origin)
+        rubrics |= {child.key: rubric for child in spec.items[0].root.children}
+        made.append({"id": rubric.pk, "name": str(rubric), "created": is_new_rubric})
     sets = use_cells(batch=batch, written=written.cells, suite=suite, rubrics=rubrics, actor=actor, at=at)
     return {
         "changed": bool(sets),
         "sets": len(sets),
         **counts,
-        "suite": {"id": suite.pk, "name": str(suite), "created": stored_suite.created, "cases": suite.case_count},
+        "suite": {"id": suite.pk, "name": str(suite), "created": is_new, "cases": suite.case_count},
         "suite_id": suite.pk,
         "benchmark": {"id": suite.benchmark.pk, "slug": suite.benchmark.slug, "name": suite.benchmark.name},
         "rubrics": made,

@@ -25,7 +25,7 @@ from judging.actions.references import CASE, SUITE
 from judging.models import Benchmark, Case, Suite
 from judging.selectors.benchmarks import benchmark_rows, benchmark_runs, newest_suite_of
 from judging.services.case_edits import delete_benchmark, save_edit, try_edit
-from judging.services.file_imports.suites import StoredSuite, case_spec
+from judging.services.file_imports.suites import case_spec
 from judging.specs.suites.cases_yaml import case_from_yaml, case_to_yaml
 from judging.stored_content import text_hash
 
@@ -118,8 +118,8 @@ def preview(act: ActionCall[Case, CaseEditForm]) -> JsonDict:
     return {"suite": str(act.data["suite"]), "effect": effect}
 
 
-@of_case(CHANGE, shown=lambda stored: {"suite": str(stored.suite), "stored": stored.created})
-def change(act: ActionCall[Case, CaseEditForm]) -> StoredSuite:
+@of_case(CHANGE, shown=lambda stored: {"suite": str(stored[0]), "stored": stored[1]})
+def change(act: ActionCall[Case, CaseEditForm]) -> tuple[Suite, bool]:
     """Store another grading of a case as a new version of its suite. Runs on earlier versions keep their scores."""
     suite = act.data["suite"]
     return save_edit(case=act.subject, suite=suite, edited=act.form.spec, actor=act.actor, at=act.at)

@@ -251,7 +251,7 @@ def _plan(act: ActionCall[None, NewRunForm]) -> RunPlan:
     if items := act.data.get("items"):
         spec, _ = items
         slug = slugify(spec.name)[:80] or "esi"
-        act.form.suite = store_suite(spec=spec, benchmark_slug=slug, actor=act.actor, at=act.at).suite
+        act.form.suite, _ = store_suite(spec=spec, benchmark_slug=slug, actor=act.actor, at=act.at)
     return act.form.plan()
 
 

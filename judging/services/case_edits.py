@@ -19,7 +19,7 @@ from judging.grading.reports import score_case
 from judging.models import Benchmark, Case, ImportBatch, Response, Suite
 from judging.services.evaluator_tasks import grade_all, graded_case, program_runner
 from judging.services.file_imports.import_batches import open_batch
-from judging.services.file_imports.suites import NewSuite, StoredSuite, suite_spec, use_suite, write_suite
+from judging.services.file_imports.suites import NewSuite, suite_spec, use_suite, write_suite
 from judging.services.long_jobs import persistently
 from judging.specs.records.neutral import CaseRecord
 
@@ -58,8 +58,11 @@ def try_edit(*, case: Case, suite: Suite, edited: CaseRecord) -> JsonDict:
     }
 
 
-def save_edit(*, case: Case, suite: Suite, edited: CaseRecord, actor: User | None, at: datetime) -> StoredSuite:
-    """Store the suite with the edited case as a new version; every other case is reused as it is."""
+def save_edit(*, case: Case, suite: Suite, edited: CaseRecord, actor: User | None, at: datetime) -> tuple[Suite, bool]:
+    """Store the suite with the edited case as a new version; every other case is reused as it is.
+
+    Returns the suite that has the edited case now, and whether this made it.
+    """
     spec = suite_spec(suite)
     cases = tuple(replace(edited, weight=other.weight) if other.key == case.key else other for other in spec.cases)
     with open_batch() as batch:
@@ -70,18 +73,18 @@ def save_edit(*, case: Case, suite: Suite, edited: CaseRecord, actor: User | Non
 @transaction.atomic
 def _use_edit(
     batch: ImportBatch, new: NewSuite, *, case: Case, suite: Suite, actor: User | None, at: datetime
-) -> StoredSuite:
-    stored = use_suite(batch=batch, new=new, actor=actor, at=at, action="suite.edited")
-    if stored.created:
+) -> tuple[Suite, bool]:
+    edited, is_new = use_suite(batch=batch, new=new, actor=actor, at=at, action="suite.edited")
+    if is_new:
         record(
             actor,
             "case.edited",
-            NamedSubject(f"{case.key} in {stored.suite}", case_in(stored.suite, case.key).pk),
+            NamedSubject(f"{case.key} in {edited}", case_in(edited, case.key).pk),
             **{"from": case.pk},
-            suite=stored.suite.pk,
+            suite=edited.pk,
             based_on=suite.pk,
         )
-    return stored
+    return edited, is_new
 
 
 def case_in(suite: Suite, key: str) -> Case:

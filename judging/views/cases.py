@@ -35,7 +35,6 @@ from judging.services.file_imports.file_readers import has_own_reader
 from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.pictures import preview_picture
 from judging.services.file_imports.record_plans import FURTHER_CASES, NEAR_NAME, UNKNOWN_CASES
-from judging.services.file_imports.suites import StoredSuite
 from judging.services.file_imports.upload_store import BytesMissing
 from judging.specs.pictures import media_type_of
 from judging.specs.records.collector import BAD_ROW
@@ -191,13 +190,13 @@ def _effect(case: Case, form: CaseEditForm) -> JsonDict:
     return {"effect": effect, "trial": trial, "seen": form.text_hash}
 
 
-def _saved(request: PageRequest, case: Case, stored: StoredSuite) -> HttpResponse:
-    if stored.created:
-        messages.success(request, f"Saved as {stored.suite}. Runs on earlier versions keep their scores.")
+def _saved(request: PageRequest, case: Case, stored: tuple[Suite, bool]) -> HttpResponse:
+    suite, is_new = stored
+    if is_new:
+        messages.success(request, f"Saved as {suite}. Runs on earlier versions keep their scores.")
     else:
-        messages.info(request, f"{stored.suite} already has this grading; nothing was stored.")
-    new = case_in(stored.suite, case.key)
-    return redirect(f"{new.get_absolute_url()}?suite={stored.suite.pk}")
+        messages.info(request, f"{suite} already has this grading; nothing was stored.")
+    return redirect(f"{case_in(suite, case.key).get_absolute_url()}?suite={suite.pk}")
 
 
 TABS = (

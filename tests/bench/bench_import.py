@@ -141,7 +141,7 @@ def measured(path: Path) -> dict[str, Any]:
     steps = dict(zip(("read", "planned", "stored"), (b - a for a, b in pairwise(marks)), strict=True))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     wall = time.perf_counter() - started
-    assert RubricItem.objects.filter(rubric=stored.rubric).count() == staged.item_count
+    assert RubricItem.objects.filter(rubric=stored).count() == staged.item_count
     return {"rows": staged.item_count, **steps, "cpu": marks[-1] - marks[0], "wall": wall, "peak": peak}
 
 

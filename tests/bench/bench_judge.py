@@ -194,7 +194,7 @@ def make_run(url: str, setting: Setting, *, calls: int) -> int:
     spec = SuiteSpec(
         name=name, version="1", cases=tuple(CaseRecord(key=key, prompt=f"{name} asks {key}?") for key in keys)
     )
-    suite = suites.store_suite(spec=spec, benchmark_slug=name, actor=None, at=at).suite
+    suite = suites.store_suite(spec=spec, benchmark_slug=name, actor=None, at=at)[0]
     answers = [ResponseRecord(name, f"The answer to {key}. " * 20, case_key=key) for key in keys]
     store_responses(specs=answers, suite=suite, actor=None, at=at)
     check = NodeSpec("100.1", "check", "answers the question", scale=ScaleSpec("boolean"))
@@ -206,7 +206,7 @@ def make_run(url: str, setting: Setting, *, calls: int) -> int:
         source_name="bench",
         actor=None,
         at=at,
-    ).rubric
+    )
     fields = EndpointFields(
         name=name,
         base_url=url,

@@ -505,15 +505,15 @@ class WrittenImport:
         if self.intake.pictures:
             use_pictures(batch=self.batch, at=at)
         if self.suite is not None:
-            stored_suite = use_suite(batch=self.batch, new=self.suite, actor=actor, at=at)
-            suite, benchmark = stored_suite.suite, stored_suite.suite.benchmark
+            suite, is_new = use_suite(batch=self.batch, new=self.suite, actor=actor, at=at)
+            benchmark = suite.benchmark
             result["suite"] = {
                 "id": suite.pk,
                 "name": str(suite),
-                "created": stored_suite.created,
+                "created": is_new,
                 "cases": suite.case_count,
             }
-            result["changed"] |= stored_suite.created
+            result["changed"] |= is_new
         if self.responses is not None and suite is not None:
             plan = self.responses
             use_responses(batch=self.batch, plan=plan, suite=suite, actor=actor, at=at)
@@ -531,11 +531,9 @@ class WrittenImport:
             result |= made
             result["changed"] |= any(made.values())
         for staged in self.intake.rubrics:
-            stored_rubric = use_rubric(batch=self.batch, staged=staged, benchmark=benchmark, origin=origin)
-            result["rubrics"].append(
-                {"id": stored_rubric.rubric.pk, "name": str(stored_rubric.rubric), "created": stored_rubric.created}
-            )
-            result["changed"] |= stored_rubric.created
+            rubric, is_new = use_rubric(batch=self.batch, staged=staged, benchmark=benchmark, origin=origin)
+            result["rubrics"].append({"id": rubric.pk, "name": str(rubric), "created": is_new})
+            result["changed"] |= is_new
         if suite is not None:
             result["suite_id"] = suite.pk  # what a run would be started on
         if benchmark is not None:

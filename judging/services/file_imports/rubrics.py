@@ -36,14 +36,6 @@ class RubricPlan:
         return self.rubric is not None
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRubric:
-    """The version that holds the content now, and whether this call made it."""
-
-    rubric: Rubric
-    created: bool
-
-
 def plan_rubric(*, staged: StagedRubric, benchmark: Benchmark | None) -> RubricPlan:
     """Return what storing a rubric would create and what differs from the latest version, without storing anything."""
     latest = Rubric.objects.filter(slug=rubric_slug_of(staged.head.name)).order_by("-version").first()
@@ -96,11 +88,14 @@ def write_rubric(
 @transaction.atomic
 def use_rubric(
     *, batch: ImportBatch, staged: StagedRubric, benchmark: Benchmark | None, origin: RubricOrigin
-) -> StoredRubric:
-    """Make the trees that a batch holds a new version, unless somebody stored the same meanwhile."""
+) -> tuple[Rubric, bool]:
+    """Make the trees that a batch holds a new version, unless somebody stored the same meanwhile.
+
+    Returns the version that holds them now, and whether this made it.
+    """
     equal_rubric = _same_content(staged, benchmark)
     if equal_rubric is not None:
-        return StoredRubric(equal_rubric, created=False)
+        return equal_rubric, False
     spec, actor = staged.head, origin.actor
     slug = rubric_slug_of(spec.name)
     last = Rubric.objects.filter(slug=slug).aggregate(last=Max("version"))["last"] or 0
@@ -131,7 +126,7 @@ def use_rubric(
     record(actor, "rubric.imported", rubric, items=staged.item_count, shape=spec.shape)
     if benchmark is not None and last:
         transaction.on_commit(lambda: signals.content_changed.send_robust(sender=Rubric, benchmark_id=benchmark.pk))
-    return StoredRubric(rubric, created=True)
+    return rubric, True
 
 
 def rubric_slug_of(name: str) -> str:

@@ -68,14 +68,6 @@ class SuitePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredSuite:
-    """The suite that holds the content now, and whether this call made it."""
-
-    suite: Suite
-    created: bool
-
-
-@dataclass(frozen=True, slots=True)
 class NewSuite:
     """A suite whose cases a batch holds, where it is to go, and what that will do."""
 
@@ -127,8 +119,9 @@ def store_suite(
     benchmark_slug: str,
     actor: User | None,
     at: datetime,
-) -> StoredSuite:
-    """Store a suite as a new version of its benchmark; a suite with equal content is returned as it is."""
+) -> tuple[Suite, bool]:
+    """Store a suite as a new version of its benchmark, and return it with whether it is new; one of equal content is
+    returned as it is."""
     with open_batch() as batch:
         new = write_suite(batch=batch, spec=spec, slug=benchmark_slug)
         return persistently(partial(use_suite, batch=batch, new=new, actor=actor, at=at))
@@ -162,12 +155,15 @@ def write_suite(
 @transaction.atomic
 def use_suite(
     *, batch: ImportBatch, new: NewSuite, actor: User | None, at: datetime, action: str = "suite.imported"
-) -> StoredSuite:
-    """Make the cases that a batch holds a new version of their benchmark, unless somebody stored the same meanwhile."""
+) -> tuple[Suite, bool]:
+    """Make the cases that a batch holds a new version of their benchmark, unless somebody stored the same meanwhile.
+
+    Returns the suite that holds them now, and whether this made it.
+    """
     spec, digest = new.spec, new.plan.content_hash
     equal_suite = Suite.objects.filter(benchmark__slug=new.slug, content_hash=digest).first()
     if equal_suite is not None:
-        return StoredSuite(equal_suite, created=False)
+        return equal_suite, False
     benchmark, _ = Benchmark.objects.get_or_create(
         slug=new.slug, defaults={"name": new.name, "created_at": at, "created_by": actor}
     )
@@ -193,7 +189,7 @@ def use_suite(
     _use_cases(batch, suite, at)
     record(actor, action, suite, cases=len(spec.cases), number=number)
     transaction.on_commit(lambda: signals.content_changed.send_robust(sender=Suite, benchmark_id=benchmark.pk))
-    return StoredSuite(suite, created=True)
+    return suite, True
 
 
 def benchmark_slug_of(name: str) -> str:

@@ -26,7 +26,7 @@ SPECS = (
 @pytest.fixture
 def suite() -> Suite:
     spec = SuiteSpec("Small", "1.0", SPECS, attempt_reduce_mode="avg_max_2")
-    return store_suite(spec=spec, benchmark_slug="small", actor=None, at=NOON).suite
+    return store_suite(spec=spec, benchmark_slug="small", actor=None, at=NOON)[0]
 
 
 def answers(suite: Suite, *texts: str) -> list[Response]:
@@ -96,23 +96,23 @@ def test_save_edit_makes_a_version_in_which_only_this_case_differs(suite: Suite)
     case, ada = case_in(suite, "first"), factories.user("ada")
     answers(suite, "it is great")
 
-    stored = save_edit(case=case, suite=suite, edited=edited(case, {"keywords": ["great"]}), actor=ada, at=NOON)
+    stored, is_new = save_edit(case=case, suite=suite, edited=edited(case, {"keywords": ["great"]}), actor=ada, at=NOON)
 
-    new = case_in(stored.suite, "first")
-    assert (stored.created, stored.suite.number, stored.suite.label) == (True, 2, "1.0")
+    new = case_in(stored, "first")
+    assert (is_new, stored.number, stored.label) == (True, 2, "1.0")
     assert (new.grading, new.prompt_id) == ({"keywords": ["great"]}, case.prompt_id)
     assert new.pk != case.pk
-    assert case_in(stored.suite, "second") == case_in(suite, "second")
-    assert list(stored.suite.links.order_by("position").values_list("weight", flat=True)) == [1.0, 2.0]
+    assert case_in(stored, "second") == case_in(suite, "second")
+    assert list(stored.links.order_by("position").values_list("weight", flat=True)) == [1.0, 2.0]
     assert case_in(suite, "first").grading == {"keywords": ["fine"]}
     written = AuditEntry.objects.order_by("pk").values_list("action", "subject_id")
-    assert list(written) == [("suite.imported", suite.pk), ("suite.edited", stored.suite.pk), ("case.edited", new.pk)]
+    assert list(written) == [("suite.imported", suite.pk), ("suite.edited", stored.pk), ("case.edited", new.pk)]
 
 
 def test_save_edit_stores_nothing_where_nothing_changes(suite: Suite) -> None:
     case = case_in(suite, "first")
 
-    stored = save_edit(case=case, suite=suite, edited=case_spec(case), actor=factories.user(), at=NOON)
+    stored, is_new = save_edit(case=case, suite=suite, edited=case_spec(case), actor=factories.user(), at=NOON)
 
-    assert (stored.created, stored.suite, Suite.objects.count()) == (False, suite, 1)
+    assert (is_new, stored, Suite.objects.count()) == (False, suite, 1)
     assert not AuditEntry.objects.filter(action="case.edited").exists()

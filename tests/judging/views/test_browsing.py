@@ -39,12 +39,12 @@ def filled(count: int, name: str = "Capitals") -> Suite:
         CaseRecord(f"c{n}", f"Question {n} <b>bold</b>?", grading={"keywords": ["Paris"]}, scenario="west")
         for n in range(count)
     )
-    suite = store_suite(
+    suite, _ = store_suite(
         spec=SuiteSpec(name, "", (*cases, CaseRecord("z", "Last?"))),
         benchmark_slug=name.lower(),
         actor=None,
         at=factories.NOON,
-    ).suite
+    )
     answers = [
         ResponseRecord(f"{name}-{n}", f"Paris {n}, <script>alert(1)</script>", case_key=case.key)
         for case in cases
@@ -219,7 +219,7 @@ def test_rubric_detail_shows_what_a_version_changed(reader: Client) -> None:
     spec = RubricSpec("Capitals rubric", "nested", "item", items)
     stored = store_rubric(spec=spec, benchmark=suite.benchmark, source_name="", actor=None, at=factories.NOON)
 
-    diff = reader.get(f"{stored.rubric.get_absolute_url()}?tab=changes").context["diff"]
+    diff = reader.get(f"{stored.get_absolute_url()}?tab=changes").context["diff"]
 
     assert [(key, before is not None, after is not None) for key, before, after in diff.shown] == [
         ("c0", True, True),

@@ -129,7 +129,7 @@ def test_store_staged_keeps_every_tree_with_its_digest_and_tells_how_far_it_is()
         watch=lambda *step: steps.append(step),
     )
 
-    items = list(RubricItem.objects.filter(rubric=stored.rubric).order_by("position"))
+    items = list(RubricItem.objects.filter(rubric=stored).order_by("position"))
     assert [item.case_key for item in items] == [f"k{n}" for n in range(1001)]
     assert {item.digest == factories.item_digest(item.case_key, item.tree) for item in items} == {True}
     assert items[7].tree == tree_to_json(rubric(*(f"t{n}" for n in range(8))).items[7].root)
