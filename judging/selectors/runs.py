@@ -13,7 +13,7 @@ from django.db.models import Avg, Case, Count, FloatField, IntegerField, Q, Quer
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast, Now
 
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonObject
 from judging.grading.grades import SUB_SCORES, EsiStatus
 from judging.grading.rubric_tree import ScoreStatus
 from judging.judges.subjects import VerdictStatus, failure_in_words
@@ -448,19 +448,7 @@ class EsiRow:
     ended: tuple[tuple[str, int], ...]  # words and count, but for completed
 
 
-@dataclass(frozen=True, slots=True)
-class EsiFigures:
-    """An ESI run at a glance."""
-
-    names: tuple[str, ...]
-    rows: tuple[EsiRow, ...]
-    weights: tuple[tuple[str, float], ...]  # scaled to a sum of 1
-    options: JsonDict
-    reading: str
-    problems: int  # lines of the data set without an item
-
-
-def read_summary(run: Run) -> EsiFigures:
+def read_summary(run: Run) -> list[EsiRow]:
     """Return a run's averages by system, the best first; systems without a completed item last."""
     part = {
         name: Avg(Cast(KeyTextTransform(name, KeyTransform("sub_scores", "detail")), FloatField()))
@@ -478,16 +466,14 @@ def read_summary(run: Run) -> EsiFigures:
     for system_id, count in _unmeasured(run):
         ended.setdefault(system_id, []).append((UNMEASURED, count))
     rows = [_row(system, means.get(system.pk, {}), ended.get(system.pk, [])) for system in run.systems.order_by("name")]
+    return sorted(rows, key=lambda row: (row.index is None, -(row.index or 0)))
+
+
+def weights_of(run: Run) -> list[tuple[str, float]]:
+    """Return the sub-scores of an ESI run in words, each with its weight, which are scaled to a sum of 1."""
     weights = run.options["esi"]["weights"]
     total = sum(weights.values())
-    return EsiFigures(
-        names=tuple(SUB_SCORE_WORDS[name] for name in SUB_SCORES),
-        rows=tuple(sorted(rows, key=lambda row: (row.index is None, -(row.index or 0)))),
-        weights=tuple((SUB_SCORE_WORDS[name], weights[name] / total) for name in SUB_SCORES),
-        options=run.options["esi"],
-        reading=run.options["reading"],
-        problems=len(run.options["input_problems"]),
-    )
+    return [(SUB_SCORE_WORDS[name], weights[name] / total) for name in SUB_SCORES]
 
 
 def _unmeasured(run: Run) -> list[tuple[int, int]]:

@@ -117,7 +117,8 @@ def run_detail(request: PageRequest, run_id: int) -> HttpResponse:
     selection = selection_from_json(run.options.get("selection") or {})
     context["tags"] = list(run.tags.order_by("name"))
     context |= {"part_words": part_words(suite=run.suite, selection=selection)}
-    context |= {"esi": runs.read_summary(run)} if run.kind == RunKind.ESI else {}
+    if run.kind == RunKind.ESI:
+        context |= {"esi_rows": runs.read_summary(run), "esi_weights": runs.weights_of(run)}
     return render(request, "judging/run_detail.html", context)
 
 

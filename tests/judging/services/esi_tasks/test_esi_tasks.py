@@ -161,7 +161,7 @@ def test_unknown_tokens_leave_the_index_incomplete_and_nothing_to_retry(serve: A
     run = work(generate(server.url))
 
     assert (run.status, run.done, run.failed, RunTask.objects.get().status) == (RunStatus.FINISHED, 1, 0, "done")
-    index, (row,) = index_of(run), read_summary(run).rows
+    index, (row,) = index_of(run), read_summary(run)
     assert (index.status, index.value, index.detail["missing"]) == ("incomplete", None, ["efficiency"])
     assert (row.scored, row.index, row.ended) == (0, None, (("incomplete, tokens not reported", 1),))
     with pytest.raises(RunRefused, match="No task of this run has failed"):
@@ -175,7 +175,7 @@ def test_unknown_tokens_count_as_zero_where_the_option_says_so(serve: Any) -> No
 
     # .30 x 100 + .25 x 80 + .15 x 0 + .15 x 100 + .15 x 100 = 80
     assert index_of(run).value == pytest.approx(80.0)
-    assert read_summary(run).rows[0].ended == ()
+    assert read_summary(run)[0].ended == ()
 
 
 def test_a_retry_asks_only_the_judge_that_failed(serve: Any) -> None:

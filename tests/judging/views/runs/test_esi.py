@@ -66,7 +66,7 @@ def test_a_run_goes_from_the_form_to_its_files(researcher: Client, fake_llm: Fak
     assert [sum(part.prompt_tokens for part in parts) > 0 for parts in estimates] == [True, False, True]
     assert ("6 calls already made and not paid for again" in again.text, "already made" in fresh.text) == (True, False)
     finished_page = researcher.get(run.get_absolute_url())
-    assert [row.system.name for row in finished_page.context["esi"].rows] == ["fake/one · COT", "fake/one · DIRECT"]
+    assert [row.system.name for row in finished_page.context["esi_rows"]] == ["fake/one · COT", "fake/one · DIRECT"]
     accuracy, integrity = (
         list(evaluator.verdicts.order_by("response_id")) for evaluator in run.evaluators.order_by("position")[:2]
     )
