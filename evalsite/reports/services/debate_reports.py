@@ -50,13 +50,12 @@ from evalsite.reports.services.debates_in_view import (
 from evalsite.reports.services.snapshots import ComputedReport, ReportContent, ReportKind, figure
 from judging.statistics.agreement import Metric, agreement_report, fleiss_form
 from judging.statistics.estimates import Estimate, share_of, undefined
-from judging.statistics.estimators.boards import SIGNIFICANT, counted_share, holm, mean_of_cases
+from judging.statistics.estimators.boards import SIGNIFICANT, RankSet, counted_share, holm, mean_of_cases
 from judging.statistics.estimators.debates import (
     MARGIN,
     DebateRow,
     Drop,
     Finding,
-    RankedSystem,
     fewest_pairs,
     pack,
     robustness,
@@ -445,16 +444,18 @@ def _ranking(decisions: Sequence[DebateDecision], verdicts: Verdicts) -> ReportC
     result = ranking(decisions, verdicts)
     if result.reason:
         return base | {"groups": [list(group) for group in result.groups], "reason": result.reason}
-    return base | {"rows": [_arena_row(row, decisions, verdicts) for row in result.systems]}
+    return base | {"rows": [_arena_row(*row, decisions, verdicts) for row in result.systems]}
 
 
-def _arena_row(row: RankedSystem, decisions: Sequence[DebateDecision], verdicts: Verdicts) -> ReportContent:
+def _arena_row(
+    name: str, strength: Estimate, ranks: RankSet, decisions: Sequence[DebateDecision], verdicts: Verdicts
+) -> ReportContent:
     return {
-        "system": row.name,
-        "ranks": [row.ranks.first, row.ranks.last],
-        "strength": figure(row.strength),
-        "win_rate": figure(rate_of(row.name, decisions, verdicts)),
-        "comparisons": row.strength.n,
+        "system": name,
+        "ranks": [ranks.first, ranks.last],
+        "strength": figure(strength),
+        "win_rate": figure(rate_of(name, decisions, verdicts)),
+        "comparisons": strength.n,
     }
 
 

@@ -76,15 +76,15 @@ def voted_ranking(table: LabelTable, options: Options) -> VotedRanking | None:
     ranking = ranked_by_outcomes(pairs)
     systems = [
         VotedSystem(
-            row.name,
-            row.ranks.first,
-            row.ranks.last,
-            MEAN_RATING + POINTS * (row.strength.value or 0.0),
-            row.strength,
-            outcome_win_rate(met[row.name]),
-            row.strength.n,
+            name,
+            ranks.first,
+            ranks.last,
+            MEAN_RATING + POINTS * (strength.value or 0.0),
+            strength,
+            outcome_win_rate(met[name]),
+            strength.n,
         )
-        for row in ranking.systems
+        for name, strength, ranks in ranking.systems
     ]
     return VotedRanking(systems, len(pairs), ranking.reason)
 

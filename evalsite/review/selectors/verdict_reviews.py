@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
@@ -44,8 +45,11 @@ from judging.judges.subjects import DOUBTFUL
 from judging.models import SCORED_KINDS, EvaluatorKind, Response, Run, RunEvaluator, RunKind, Score, Verdict
 from judging.models.runs import ACTIVE, AGAINST, BASELINE_RESPONSE, RunStatus
 from judging.selectors.judges import versions_of
-from judging.services.runs.people_costs import AskedEvaluator, PeopleCost, PeopleQuestion
+from judging.services.runs.people_costs import PeopleCost, PeopleQuestion
 from judging.specs.people_choices import AskedPeople, AskedWork
+
+if TYPE_CHECKING:
+    from judging.services.runs.run_plans import EvaluatorChoice
 
 FLIP_FLAGS = frozenset({"position_flip", "order_flip"})
 UNUSABLE = frozenset({"failed", "refused", "unparsed"})
@@ -363,21 +367,21 @@ def _expected(question: PeopleQuestion) -> tuple[float | None, str]:
     histories = [(asked, _history_of_evaluator(asked, question.benchmark_id)) for asked in question.evaluators]
     if not all(history.judged for _, history in histories):
         return None, ""
-    left_open = sum(history.share * asked.total for asked, history in histories)  # what two leave open counts twice
+    left_open = sum(history.share * question.responses for _, history in histories)  # what two leave open counts twice
     parts = (f"{asked.name} on {history.judged:,} responses, {history.words}" for asked, history in histories)
     return min(1.0, left_open / question.subjects), f"as in earlier runs: {'; '.join(parts)}"
 
 
-def _history_of_evaluator(asked: AskedEvaluator, benchmark_id: int | None) -> _History:
+def _history_of_evaluator(asked: EvaluatorChoice, benchmark_id: int | None) -> _History:
     """Return what became of the newest runs of a judge, or of the rules in runs of the benchmark."""
     evaluators = RunEvaluator.objects.filter(
         run__kind__in=SCORED_KINDS, run__status=RunStatus.FINISHED, run__queue__routed_at__isnull=False, total__gt=0
     )
     evaluators = evaluators.filter(not_false("run__options__asks_people"), not_false("run__options__asks_open"))
-    if asked.is_rules:
+    if asked.judge is None:
         evaluators = evaluators.filter(kind=EvaluatorKind.GRADER, run__suite__benchmark=benchmark_id)
-    else:
-        evaluators = evaluators.filter(judge=asked.judge_id, judge__isnull=False)
+    else:  # one that is not stored yet has none
+        evaluators = evaluators.filter(judge=asked.judge.pk, judge__isnull=False)
     totals = dict(evaluators.order_by("-pk").values_list("pk", "total")[:RECENT_RUNS])
     routed = Referral.objects.filter(evaluator__in=totals, arm=ItemArm.ROUTED).exclude(reason=Reason.SENT_BY_HAND)
     return _History(sum(totals.values()), routed.count())

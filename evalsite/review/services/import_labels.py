@@ -493,15 +493,7 @@ LABEL_STORE = RecordStore(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """What one rater says of a pair, in the order of its subject."""
-
-    label: str
-    is_blind: bool
-    given_at: datetime
-
-
+_Answer = tuple[str, bool, datetime]  # a label in the order of the subject of a pair, whether it is blind, and when
 _Answers = dict[str, dict[str, _Answer]]  # by the subject's key and rater
 
 
@@ -562,14 +554,14 @@ def _answers(debates: Iterable[Debate], keys: Collection[str], parts: RubricPart
     for row in OutsideLabel.objects.filter(debate__in=facts).order_by("created_at", "pk"):
         about = facts[row.debate_id]
         label = turned_label(str(row.verdict), turned=about.is_turned)
-        answers[about.key][row.rater] = _Answer(label, row.is_blind, row.created_at)
+        answers[about.key][row.rater] = label, row.is_blind, row.created_at
     return answers
 
 
 def _final_label(subject: Subject, by_rater: dict[str, _Answer], *, is_blind: bool) -> FinalLabel | None:
     """Return the label that the blind raters, or the others, agree about."""
-    counted = {rater: answer for rater, answer in by_rater.items() if answer.is_blind == is_blind}
-    leads = Counter(answer.label for answer in counted.values()).most_common(2)
+    counted = {rater: answer for rater, answer in by_rater.items() if answer[1] == is_blind}
+    leads = Counter(label for label, _, _ in counted.values()).most_common(2)
     if not leads or (len(leads) > 1 and leads[0][1] == leads[1][1]):
         return None
     label = leads[0][0]
@@ -580,7 +572,7 @@ def _final_label(subject: Subject, by_rater: dict[str, _Answer], *, is_blind: bo
         label=label,
         share=PREFERENCE_SHARES[label],
         source=", ".join(sorted(counted))[:SOURCE_LIMIT],
-        decided_at=max(answer.given_at for answer in counted.values()),
+        decided_at=max(given_at for _, _, given_at in counted.values()),
     )
 
 

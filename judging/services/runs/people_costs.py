@@ -11,17 +11,7 @@ from django.db.models import Count
 from judging.specs.people_choices import AskedPeople, AskedWork
 
 if TYPE_CHECKING:  # an app above registers its computation at every start, and few processes plan runs
-    from judging.services.runs.run_plans import RunPlan
-
-
-@dataclass(frozen=True, slots=True)
-class AskedEvaluator:
-    """A judge (or the rules) that a run is to have, with as much as it judges."""
-
-    name: str
-    judge_id: int | None  # None: the rules, or a judge that is not stored yet
-    is_rules: bool
-    total: int  # responses
+    from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +24,8 @@ class PeopleQuestion:
     share: float | None = None  # of the cases, drawn for the audit; None: the benchmark's or the site's
     benchmark_id: int | None = None
     is_pair: bool = False  # whether people compare two responses
-    evaluators: Sequence[AskedEvaluator] = ()  # of a run
+    evaluators: Sequence[EvaluatorChoice] = ()  # of a run
+    responses: int = 0  # that each of these judges
     agents: Sequence[str] = ()  # names of the endpoints of debates
 
 
@@ -99,10 +90,8 @@ def people_cost_of_plan(plan: RunPlan) -> PeopleCost | None:
         share=plan.audit_share,
         benchmark_id=plan.suite.benchmark_id,
         is_pair=bool(plan.baseline),
-        evaluators=[
-            AskedEvaluator(choice.name, choice.judge.pk if choice.judge else None, choice.judge is None, count)
-            for choice in plan.evaluators
-        ],
+        evaluators=plan.evaluators,
+        responses=count,
     )
     return people_cost(question)
 

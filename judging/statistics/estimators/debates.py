@@ -358,19 +358,10 @@ def _fit(pairs: Floats, which: Ints, points: Floats) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True, slots=True)
-class RankedSystem:
-    """A system with its strength, the ranks it may have and the number of its debates."""
-
-    name: str
-    strength: Estimate
-    ranks: RankSet
-
-
-@dataclass(frozen=True, slots=True)
 class Ranking:
     """Systems, best first; or, where they have no common ranking, the groups that can be compared and the reason."""
 
-    systems: tuple[RankedSystem, ...]
+    systems: tuple[tuple[str, Estimate, RankSet], ...]  # with their strengths and the ranks that they may have
     groups: tuple[tuple[str, ...], ...]
     reason: str
     inclusion: float = 1.0
@@ -415,10 +406,10 @@ def _ranked(debates: Sequence[DebatedPair], *, cases: set[Hashable], planned: in
     ranks = dict.fromkeys(range(len(names)), RankSet(1, len(names))) if is_few else _rank_sets(strengths)
     played = np.bincount(np.concatenate([outcomes.first, outcomes.second]), minlength=len(names))
     rows = [
-        RankedSystem(name, _strength(strengths, i, played=int(played[i]), cases=len(cases)), ranks[i])
+        (name, _strength(strengths, i, played=int(played[i]), cases=len(cases)), ranks[i])
         for i, name in enumerate(names)
     ]
-    rows.sort(key=lambda row: (-(row.strength.value or 0.0), row.name))
+    rows.sort(key=lambda row: (-(row[1].value or 0.0), row[0]))
     return Ranking(tuple(rows), groups, "", strengths.inclusion)
 
 

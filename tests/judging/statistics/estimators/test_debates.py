@@ -45,7 +45,7 @@ def test_ranked_by_people_counts_what_people_decided() -> None:
 
     ranking = ranked_by_people(debates)
 
-    ranks = [(row.name, row.ranks) for row in ranking.systems]
+    ranks = [(name, ranks) for name, _, ranks in ranking.systems]
     assert ranks == [("A", RankSet(1, 1)), ("B", RankSet(2, 2)), ("C", RankSet(3, 3))]
 
 
@@ -79,10 +79,10 @@ def test_ranked_by_outcomes_of_few_cases_has_no_intervals() -> None:
 
     systems = ranked_by_outcomes(debates).systems
 
-    assert [(row.name, row.ranks, row.strength.low) for row in systems] == [
+    assert [(name, ranks, strength.low) for name, strength, ranks in systems] == [
         (name, RankSet(1, 3), None) for name in "ABC"
     ]
-    assert systems[0].strength.reason == "Too few cases for an interval: 19 of 20."
+    assert systems[0][1].reason == "Too few cases for an interval: 19 of 20."
 
 
 def test_ranked_by_people_needs_twenty_audited_cases() -> None:

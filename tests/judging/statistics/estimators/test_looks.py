@@ -114,8 +114,8 @@ def test_rankings_by_people_are_wider_at_every_look() -> None:
         for planned in (0, 30)
     ]
 
-    for row, wider in zip(once.systems, always.systems, strict=True):
-        assert (wider.name, wider.strength.value) == (row.name, row.strength.value)
-        assert (wider.strength.low or 0) < (row.strength.low or 0)
-        assert wider.ranks.last - wider.ranks.first >= row.ranks.last - row.ranks.first
+    for (name, strength, ranks), (same, wider, more) in zip(once.systems, always.systems, strict=True):
+        assert (same, wider.value) == (name, strength.value)
+        assert (wider.low or 0) < (strength.low or 0)
+        assert more.last - more.first >= ranks.last - ranks.first
     assert (rates[1].low or 0) < (rates[0].low or 0)
