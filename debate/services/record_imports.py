@@ -55,21 +55,19 @@ from judging.services.file_imports.import_batches import (
     quoted,
     table,
 )
-from judging.services.file_imports.imports import ImportRefused, refusal_message
-from judging.services.file_imports.intake import ImportOptions
+from judging.services.file_imports.imports import ImportRefused, WrittenImport, refusal_message
+from judging.services.file_imports.intake import ImportOptions, Intake
 from judging.services.file_imports.responses import (
     PromptKey,
-    ResponsePlan,
     coming_prompts,
     plan_responses,
     prompts_of,
-    use_responses,
     write_responses,
 )
-from judging.services.file_imports.rubrics import RubricOrigin, use_rubric, write_rubric
-from judging.services.file_imports.staged_rubrics import StagedRubric, Watch, stage_rubric, unwatched
+from judging.services.file_imports.rubrics import RubricOrigin, write_rubric
+from judging.services.file_imports.staged_rubrics import Watch, stage_rubric, unwatched
 from judging.services.file_imports.stored_imports import RunsInUse, check_unused
-from judging.services.file_imports.suites import NewSuite, benchmark_slug_of, use_suite, write_suite
+from judging.services.file_imports.suites import benchmark_slug_of, write_suite
 from judging.services.registries import RecordStore
 from judging.specs.files.bundles import Bundle, Files
 from judging.specs.files.findings import Parsed, Problem, Severity
@@ -390,7 +388,7 @@ def read_records(bundle: Bundle) -> Parsed[Records]:
 
 
 def plan_records(records: Records) -> RecordsPlan:
-    """Return what `use_records` would create, without storing anything."""
+    """Return what `WrittenRecords.use` would create, without storing anything."""
     hashes = {cell.key: cell_hash(cell) for cell in records.cells}
     stored = set(DebateSet.objects.filter(content_hash__in=hashes.values()).values_list("content_hash", flat=True))
     new = [cell for cell in records.cells if hashes[cell.key] not in stored]
@@ -407,16 +405,35 @@ class WrittenRecords:
     """What a batch holds of recorded debates."""
 
     plan: RecordsPlan
-    batch: ImportBatch
-    suite: NewSuite
-    responses: ResponsePlan
-    rubrics: tuple[tuple[RubricSpec, StagedRubric], ...]
+    imported: WrittenImport  # their suite, responses and criteria
+    rubrics: Sequence[RubricSpec]
     cells: Sequence[WrittenCell]
     problems: tuple[Problem, ...]  # items whose responses are not where they should be
 
+    @transaction.atomic
     def use(self, origin: RubricOrigin, upload: Upload) -> JsonDict:
-        """Take everything that the batch holds into use and return what came of it as JSON."""
-        return use_records(written=self, actor=origin.actor, at=origin.at)
+        """Take everything that the batch holds into use, and return what came of it as other imports do, with the sets.
+
+        Raises:
+            BatchLost: what the batch holds, or rests on, is gone or replaced.
+        """
+        counts: JsonDict = {"debates": self.plan.debates}
+        if self.problems:
+            counts["problems"] = list(map(str, self.problems))
+        if not self.plan.new:
+            return {"changed": False, "sets": 0, **counts}
+        result = self.imported.use(origin, upload)
+        stored = Rubric.objects.in_bulk([made["id"] for made in result["rubrics"]])
+        rubrics = {
+            child.key: stored[made["id"]]
+            for spec, made in zip(self.rubrics, result["rubrics"], strict=True)
+            for child in spec.items[0].root.children
+        }
+        suite, batch = Suite.objects.get(pk=result["suite_id"]), self.imported.batch
+        sets = use_cells(
+            batch=batch, written=self.cells, suite=suite, rubrics=rubrics, actor=origin.actor, at=origin.at
+        )
+        return {**result, **counts, "changed": bool(sets) or result["changed"], "sets": len(sets)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -499,14 +516,14 @@ def _name_of(cell: RecordedCell) -> str:
 
 @contextmanager
 def open_written(*, records: Records, watch: Watch) -> Iterator[WrittenRecords]:
-    """Write what is new in records into a batch, for `use_records` to take into use within the block.
+    """Write what is new in records into a batch, for `WrittenRecords.use` within the block.
 
     Raises:
         judging.services.file_imports.responses.UnknownCases: the responses answer cases that the stored suite lacks.
     """
     plan = plan_records(records)
     with open_batch() as batch, ExitStack() as stack:
-        rubrics = [(spec, stack.enter_context(closing(stage_rubric(spec)))) for spec in records.rubrics]
+        rubrics = [stack.enter_context(closing(stage_rubric(spec))) for spec in records.rubrics]
         slug = benchmark_slug_of(BENCHMARK)
         suite = write_suite(batch=batch, spec=records.suite, slug=slug, name=BENCHMARK, watch=watch)
         stored, benchmark = suite.plan.suite, suite.plan.benchmark
@@ -514,45 +531,14 @@ def open_written(*, records: Records, watch: Watch) -> Iterator[WrittenRecords]:
         responses = plan_responses(specs=records.responses, benchmark=benchmark, prompts=prompts)
         owner = str(stored or BENCHMARK)
         write_responses(batch=batch, plan=responses, prompts=prompts, owner=owner, watch=watch)
-        for _, staged in rubrics:
+        for staged in rubrics:
             write_rubric(batch=batch, staged=staged, benchmark=benchmark, watch=watch)
         new = [cell for cell in records.cells if cell.key in plan.new]
         answers = _coming_answers(records, benchmark, prompts)
         cells, problems = write_cells(batch=batch, cells=new, answers=answers, watch=watch)
-        yield WrittenRecords(plan, batch, suite, responses, tuple(rubrics), cells, tuple(problems))
-
-
-@transaction.atomic
-def use_records(*, written: WrittenRecords, actor: User | None, at: datetime) -> JsonDict:
-    """Take everything that a batch holds into use, and return what came of it as other imports do, with the new sets.
-
-    Raises:
-        judging.services.file_imports.import_batches.BatchLost: what the batch holds, or rests on, is gone or replaced.
-    """
-    batch = written.batch
-    counts: JsonDict = {"debates": written.plan.debates}
-    if written.problems:
-        counts["problems"] = list(map(str, written.problems))
-    if not written.plan.new:
-        return {"changed": False, "sets": 0, **counts}
-    suite, is_new = use_suite(batch=batch, new=written.suite, actor=actor, at=at)
-    use_responses(batch=batch, plan=written.responses, suite=suite, actor=actor, at=at)
-    rubrics, made = dict[str, Rubric](), list[JsonDict]()
-    for spec, staged in written.rubrics:
-        origin = RubricOrigin(spec.items[0].source, actor, at)
-        rubric, is_new_rubric = use_rubric(batch=batch, staged=staged, benchmark=suite.benchmark, origin=origin)
-        rubrics |= {child.key: rubric for child in spec.items[0].root.children}
-        made.append({"id": rubric.pk, "name": str(rubric), "created": is_new_rubric})
-    sets = use_cells(batch=batch, written=written.cells, suite=suite, rubrics=rubrics, actor=actor, at=at)
-    return {
-        "changed": bool(sets),
-        "sets": len(sets),
-        **counts,
-        "suite": {"id": suite.pk, "name": str(suite), "created": is_new, "cases": suite.case_count},
-        "suite_id": suite.pk,
-        "benchmark": {"id": suite.benchmark.pk, "slug": suite.benchmark.slug, "name": suite.benchmark.name},
-        "rubrics": made,
-    }
+        intake = Intake(suite=records.suite, responses=records.responses, rubrics=rubrics)
+        imported = WrittenImport(batch, intake, suite, responses)
+        yield WrittenRecords(plan, imported, records.rubrics, cells, tuple(problems))
 
 
 def _store_nothing(**_about: Any) -> Sequence[Model]:

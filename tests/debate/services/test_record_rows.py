@@ -10,14 +10,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from debate.models import Agent, BatchDebate, BatchStatement, Debate, DebateSet, Statement
-from debate.services.record_imports import open_written, use_records
+from debate.services.record_imports import open_written
 from judging.models import BatchResponse, ImportBatch, Response
 from judging.services.file_imports.import_batches import BatchLost
 from judging.services.file_imports.staged_rubrics import unwatched
-from tests.debate.recorded import store_records
+from tests.debate.recorded import store_records, use
 from tests.debate.services.record_process import DEBATES, records
 from tests.debate.services.test_record_imports import read
-from tests.factories import NOON
 from tests.judging.services.file_imports.test_import_batches import writes_of_each_transaction
 from tests.judging.services.own_site import OwnSite, own_site
 
@@ -72,11 +71,11 @@ def test_others_may_write_while_records_are_stored() -> None:
 
 
 @pytest.mark.django_db
-def test_use_records_stores_nothing_where_the_responses_compared_were_replaced() -> None:
+def test_use_stores_nothing_where_the_responses_compared_were_replaced() -> None:
     with open_written(records=read(), watch=unwatched) as written:
         BatchResponse.objects.filter(system="x", case_key="math-2").update(text_hash="another")
         with pytest.raises(BatchLost, match="were replaced during the import"):
-            use_records(written=written, actor=None, at=NOON)
+            use(written)
 
     shown = (DebateSet, Debate, Agent, Statement, Response)
     assert [model._default_manager.count() for model in shown] == [0] * 5
@@ -84,10 +83,10 @@ def test_use_records_stores_nothing_where_the_responses_compared_were_replaced()
 
 
 @pytest.mark.django_db
-def test_use_records_leaves_sets_as_they_are_that_somebody_stored_meanwhile() -> None:
+def test_use_leaves_sets_as_they_are_that_somebody_stored_meanwhile() -> None:
     with open_written(records=read(), watch=unwatched) as written:
         first = store_records(read())
-        second = use_records(written=written, actor=None, at=NOON)
+        second = use(written)
 
     assert (len(first), second["sets"]) == (1, 0)
     assert (DebateSet.objects.count(), Debate.objects.count(), Statement.objects.count()) == (1, 3, 12)
