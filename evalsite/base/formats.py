@@ -215,23 +215,17 @@ def interval_shape(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressShape:
-    """Shares of a bar out of 1000 drawing units."""
+def progress_shape(*, done: int, failed: int, total: int) -> tuple[int, int, int]:
+    """How much of 1000 drawing units of a bar is done and failed, and the percentage of both.
 
-    done: int
-    failed: int
-    percent: int
-
-
-def progress_shape(*, done: int, failed: int, total: int) -> ProgressShape:
-    """How much of a bar is done and failed; anything failed keeps a visible sliver, 100% means nothing is left."""
+    Anything failed keeps a visible sliver, 100% means nothing is left.
+    """
     if total <= 0:
-        return ProgressShape(done=0, failed=0, percent=0)
+        return 0, 0, 0
     done, failed = min(done, total), min(failed, total - min(done, total))
     failed_share = max(4, round(1000 * failed / total)) if failed else 0
     done_share = min(1000 - failed_share, round(1000 * done / total))
-    return ProgressShape(done=done_share, failed=failed_share, percent=100 * (done + failed) // total)
+    return done_share, failed_share, 100 * (done + failed) // total
 
 
 def sort_value(current: str, field: str, *, descending_first: bool = False) -> str:

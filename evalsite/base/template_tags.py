@@ -467,8 +467,11 @@ def axis_ends(
 @register.inclusion_tag("_progress.html")
 def progress(done: int, total: int, failed: int = 0, **facts: Any) -> JsonDict:
     """One bar: done, failed, waiting. Facts: rate (per minute), eta (seconds), unit (what is counted), label."""
+    done_width, failed_width, percent = formats.progress_shape(done=done, failed=failed, total=total)
     return {
-        "shape": formats.progress_shape(done=done, failed=failed, total=total),
+        "done_width": done_width,
+        "failed_width": failed_width,
+        "percent": percent,
         "done": done,
         "failed": failed,
         "waiting": max(0, total - done - failed),

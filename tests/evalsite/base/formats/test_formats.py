@@ -8,7 +8,6 @@ import pytest
 from evalsite.base.formats import (
     STATUSES,
     IntervalShape,
-    ProgressShape,
     StatusLook,
     duration,
     interval_shape,
@@ -144,9 +143,9 @@ def test_interval_shape_refuses_an_axis_without_length() -> None:
 
 def test_progress_shape_keeps_a_sliver_for_failures_and_never_rounds_up_to_done() -> None:
     # 1 of 10,000 failed would be 0.1 of 1000 units: drawn as 4. 9,998 + 1 of 10,000 is 99%, not 100%.
-    assert progress_shape(done=9998, failed=1, total=10_000) == ProgressShape(done=996, failed=4, percent=99)
-    assert progress_shape(done=1, failed=1, total=2) == ProgressShape(done=500, failed=500, percent=100)
-    assert progress_shape(done=0, failed=0, total=0) == ProgressShape(done=0, failed=0, percent=0)
+    assert progress_shape(done=9998, failed=1, total=10_000) == (996, 4, 99)
+    assert progress_shape(done=1, failed=1, total=2) == (500, 500, 100)
+    assert progress_shape(done=0, failed=0, total=0) == (0, 0, 0)
 
 
 def test_sort_value_turns_the_sorted_column_around() -> None:
