@@ -38,7 +38,7 @@ from evalsite.reports.selectors.leaderboards import (
     task_count,
 )
 from evalsite.reports.services.calibration import certificate_states
-from evalsite.reports.services.charts import SharedAxis, Tick, common_axis, round_step, shade
+from evalsite.reports.services.charts import Point, SharedAxis, Tick, common_axis, round_step, shade
 from evalsite.reports.services.judge_rows import rows_of_judge
 from evalsite.reports.services.leaderboards import best_first, board_of, board_of_run
 from evalsite.reports.services.publications import (
@@ -267,25 +267,13 @@ LEGEND = {
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
-    """One mean in the drawing's units; without an interval `low` and `high` are None."""
-
-    mode: str
-    x: float
-    y: float
-    low: float | None
-    high: float | None
-    says: str
-
-
-@dataclass(frozen=True, slots=True)
 class BoardRow:
-    """The dots of one system; `ranks` and `audited` stand below its name."""
+    """The means of one system, whose intervals lie along the row; what `says` says stands below its name."""
 
     name: str
     says: str
     y: float
-    dots: tuple[Dot, ...]
+    dots: tuple[tuple[str, Point], ...]  # by the kind of mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +322,7 @@ def board_chart(rows: Sequence[ReportContent]) -> BoardChart | None:
 def _row(row: ReportContent, position: int, axis: SharedAxis) -> BoardRow:
     middle = TOP + ROW_HEIGHT * (position + 0.5)
     dots = [
-        _dot(row, mode, middle + GAP * (number - 1), axis)
+        (mode.value, _dot(row, mode, middle + GAP * (number - 1), axis))
         for number, mode in enumerate(MeanKind)
         if row["figures"][mode]["value"] is not None
     ]
@@ -352,14 +340,14 @@ def rank_words(ranks: Sequence[int] | None) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def _dot(row: ReportContent, mode: MeanKind, y: float, axis: SharedAxis) -> Dot:
+def _dot(row: ReportContent, mode: MeanKind, y: float, axis: SharedAxis) -> Point:
     mean, name = row["figures"][mode], LEGEND[mode][1]
     scale = scale_of_figure(mean)
     says = f"{row['system']}, {name.lower()}: {scale.whole_words(mean['value'])}"
     if mean["low"] is None:
-        return Dot(mode.value, _x(mean["value"], axis), y, None, None, says)
+        return Point(_x(mean["value"], axis), y, says=says)
     says = f"{says}, {scale.words(mean['low'])} to {scale.words(mean['high'])}"
-    return Dot(mode.value, _x(mean["value"], axis), y, _x(mean["low"], axis), _x(mean["high"], axis), says)
+    return Point(_x(mean["value"], axis), y, _x(mean["low"], axis), _x(mean["high"], axis), says)
 
 
 def _x(value: float, axis: SharedAxis) -> float:

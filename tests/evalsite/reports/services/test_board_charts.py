@@ -32,12 +32,12 @@ def test_board_chart_draws_each_known_mean_on_one_axis() -> None:
 
     assert chart is not None
     ada, bob = chart.rows
-    assert [dot.mode for dot in ada.dots] == ["raw", "corrected"]
-    assert [dot.mode for dot in bob.dots] == ["raw"]
+    assert [mode for mode, _ in ada.dots] == ["raw", "corrected"]
+    assert [mode for mode, _ in bob.dots] == ["raw"]
     # the axis goes from 0.3, the lower end of bob, to 0.7, the upper end of ada
-    assert (bob.dots[0].low, ada.dots[0].high) == (LEFT, WIDTH - RIGHT)
-    assert ada.dots[1].x == round(LEFT + (0.55 - 0.3) / 0.4 * (WIDTH - LEFT - RIGHT), 1)
-    assert ada.dots[1].says == "ada, corrected: 55.0%, 50.0% to 60.0%"
+    assert (bob.dots[0][1].low, ada.dots[0][1].high) == (LEFT, WIDTH - RIGHT)
+    assert ada.dots[1][1].x == round(LEFT + (0.55 - 0.3) / 0.4 * (WIDTH - LEFT - RIGHT), 1)
+    assert ada.dots[1][1].says == "ada, corrected: 55.0%, 50.0% to 60.0%"
     assert ada.says == "rank 1-2, 3 audited of 30"
     assert [tick.text for tick in chart.ticks] == ["30%", "40%", "50%", "60%", "70%"]
 
