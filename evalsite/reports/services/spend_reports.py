@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from functools import cached_property, lru_cache
@@ -238,21 +238,21 @@ OF_KIND: dict[str | None, OtherAsker] = {  # by the kind of run; None: no run
 }
 
 
-@dataclass(slots=True)
-class SpendAsker:
-    """Who asked for calls: a version of a judge, or what is no judge."""
+@dataclass(frozen=True, slots=True)
+class SpendName:
+    """What a row of a table is about: its name, a second line, and what identifies it."""
 
     name: str
-    version: str  # empty for no judge
     detail: str
-    has_report: bool = False
+    key: str  # a judge's version, an ISO date, or the id of a run, an endpoint or a person; empty for nobody
+    has_page: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SpendReport:
     """The sums of the whole ledger as columns, with the judges that the column `judges` numbers."""
 
-    judges: list[SpendAsker]
+    judges: list[SpendName]  # versions of judges, and what is no judge
     cells: dict[str, list[int]]
 
 
@@ -277,7 +277,7 @@ class _Askers:
     evaluators: Sequence[RunEvaluator]
     kinds: dict[int, str]  # of runs
     endpoints: dict[int, tuple[str, str]]  # name and model
-    rows: list[SpendAsker] = field(default_factory=list)
+    rows: list[SpendName] = field(default_factory=list)
     _numbers: dict[tuple[str, str], int] = field(default_factory=dict)
     _by_key: dict[int, int] = field(default_factory=dict)
     _by_place: dict[tuple[int, int], set[int]] = field(default_factory=lambda: defaultdict(set))
@@ -287,7 +287,8 @@ class _Askers:
         for row in self.evaluators:
             version = versions[row.pk]
             number = self._number(row.name, version.key, version.model, is_judge=True)
-            self.rows[number].has_report |= row.run.kind in SCORED_KINDS
+            if row.run.kind in SCORED_KINDS:
+                self.rows[number] = replace(self.rows[number], has_page=True)
             self._by_key[row.pk] = number
             if row.judge is not None and row.judge.endpoint_id is not None:
                 self._by_place[row.run_id, row.judge.endpoint_id].add(number)
@@ -308,7 +309,7 @@ class _Askers:
         if key not in self._numbers:
             self._numbers[key] = len(self.rows)
             detail = f"{model or 'no model'} · {version[:HASH_SHOWN] if is_judge else version}"
-            self.rows.append(SpendAsker(str(name), version if is_judge else "", detail))
+            self.rows.append(SpendName(str(name), detail, version if is_judge else ""))
         return self._numbers[key]
 
 
@@ -344,16 +345,6 @@ class SpendGroup(StrEnum):
     def column(self) -> str:
         """The column of the report's cells."""
         return "people" if self is SpendGroup.PERSON else f"{self.value}s"
-
-
-@dataclass(frozen=True, slots=True)
-class SpendName:
-    """What a row of a table is about: its name, a second line, and what identifies it."""
-
-    name: str
-    detail: str
-    key: str  # a judge's version, an ISO date, or the id of a run, an endpoint or a person; empty for nobody
-    has_page: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -432,8 +423,7 @@ class SpendSums:
 
 
 def _judge_names(report: SpendReport, keys: Sequence[int]) -> dict[int, SpendName]:
-    askers = {key: report.judges[key] for key in keys}
-    return {key: SpendName(row.name, row.detail, row.version, row.has_report) for key, row in askers.items()}
+    return {key: report.judges[key] for key in keys}
 
 
 def _day_names(report: SpendReport, keys: Sequence[int]) -> dict[int, SpendName]:
