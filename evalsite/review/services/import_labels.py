@@ -32,7 +32,13 @@ from evalsite.review.selectors.subjects import (
     pair_facts,
     with_pairs,
 )
-from evalsite.review.services.label_tables import SOURCE_LIMIT, delete_labels, store_final_labels, store_items
+from evalsite.review.services.label_tables import (
+    SOURCE_LIMIT,
+    LabelledSubject,
+    delete_labels,
+    store_final_labels,
+    store_items,
+)
 from evalsite.review.services.queues import free_slug
 from evalsite.review.services.run_referrals import store_subjects
 from evalsite.review.states import outcome
@@ -154,15 +160,6 @@ class _CriterionTable:
             return COMPARED
         used = (given.label for item in self.items.values() for given in item.given)
         return scale_of_labels(used, () if self.declared == UNKNOWN_SCALE else self.declared)
-
-
-@dataclass(slots=True)
-class _Subject:
-    """A content with everything that the raters of a table said of it, pairs in the order of their subject."""
-
-    facts: SubjectFacts
-    place: Place
-    labels: list[str] = field(default_factory=list)
 
 
 @transaction.atomic
@@ -385,7 +382,7 @@ class _Keeper:
         is_blind: bool,
     ) -> list[tuple[SubjectFacts, str]]:
         """Return the subjects that the raters agree about, with their label, without those stored before."""
-        subjects: dict[str, _Subject] = {}
+        subjects: dict[str, LabelledSubject] = {}
         for item in table.items.values():
             if not item.responses:
                 continue
@@ -399,7 +396,7 @@ class _Keeper:
                 facts = content_facts(
                     about, case_id=self.cases.get(prompt_id), criterion=criterion[:CRITERION_LIMIT], labels=scale
                 )
-                subject = subjects.setdefault(facts.key, _Subject(facts, item.place))
+                subject = subjects.setdefault(facts.key, LabelledSubject(facts, item.place))
                 subject.labels += [turned_label(row.label, turned=facts.is_turned) for row in item.given]
         former = self._former(subjects.values(), source)
         agreed: list[tuple[SubjectFacts, str]] = []
@@ -414,7 +411,7 @@ class _Keeper:
                 self.problems.append(_contradiction(subject.place, label, stored))
         return agreed
 
-    def _former(self, subjects: Iterable[_Subject], source: str) -> dict[str, FinalLabel]:
+    def _former(self, subjects: Iterable[LabelledSubject], source: str) -> dict[str, FinalLabel]:
         """Return what the same people or file said before, by content."""
         former: dict[str, FinalLabel] = {}
         rows = FinalLabel.objects.filter(item=None, source=source, table__isnull=False)

@@ -74,6 +74,7 @@ from judging.models import BASELINE, SCORED_KINDS, EvaluatorKind, Response, RunE
 from judging.services.file_imports.pictures import store_pictures
 from judging.specs.files.findings import Problem, Severity, said_once
 from judging.specs.records.file_records import ParsedFile, problem
+from judging.specs.records.neutral import Place
 from judging.specs.records.parts import RecordOptions
 
 BATCH = 2_000
@@ -171,7 +172,7 @@ def _compare(plan: LabelPlan, by_key: dict[str, LabelledSubject], upload: LabelU
         elif (former.label, former.is_blind) == (label, upload.is_blind):
             plan.known += 1
         else:
-            plan.problems.append(_contradiction(plan, subject, label, former, upload))
+            plan.problems.append(_contradiction(plan, subject, label, former))
 
 
 def _of_subjects(rows: QuerySet[Any], names: Mapping[int, str]) -> Iterator[Any]:
@@ -180,16 +181,14 @@ def _of_subjects(rows: QuerySet[Any], names: Mapping[int, str]) -> Iterator[Any]
         yield from rows.filter(subject__in=ids[start : start + BATCH])
 
 
-def _contradiction(
-    plan: LabelPlan, subject: LabelledSubject, label: str, former: FinalLabel, upload: LabelUpload
-) -> Problem:
+def _contradiction(plan: LabelPlan, subject: LabelledSubject, label: str, former: FinalLabel) -> Problem:
     where = f" in the table {former.table.name}" if former.table is not None else ""
     if former.label != label:
         text = f"{plan.source} gave this response the label {former.label!r}{where}; this file has {label!r}."
     else:
         text = f"This label of {plan.source} is stored as {'blind' if former.is_blind else 'not blind'}{where}."
     hint = "Delete that table first, or name another source for these labels."
-    return problem(upload.file_name, subject.location, text, offending=label, hint=hint, code="other-label")
+    return problem(*subject.place, text, offending=label, hint=hint, code="other-label")
 
 
 @transaction.atomic
@@ -350,10 +349,10 @@ def evaluator_words(evaluator: RunEvaluator) -> str:
 
 @dataclass(slots=True)
 class LabelledSubject:
-    """A subject with what all raters said of it, on its own scale."""
+    """A subject with what all raters said of it, on its own scale; of a pair in the order of the subject."""
 
     facts: SubjectFacts
-    location: str  # of the first row about it
+    place: Place  # of the first row about it
     labels: list[str] = field(default_factory=list)
 
 
@@ -387,7 +386,7 @@ def labelled_subjects(
                 responses=[stored], case=case, part=part, criterion=evaluator.criterion, labels=part.labels
             )
         for row, response, pk in chunk:
-            subject = subjects.setdefault(facts[pk].key, LabelledSubject(facts[pk], response.location))
+            subject = subjects.setdefault(facts[pk].key, LabelledSubject(facts[pk], Place(file, response.location)))
             _read_labels(row, subject, problems, file)
     return subjects
 
