@@ -45,12 +45,7 @@ class ComparedItem:
     rate: float = 0.0  # at which the audit draws it, if not routed; items drawn at different rates are strata apart
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
-    case: Hashable
-    value: float | None  # None: not known
-    is_routed: bool
-    rate: float
+_Valued = tuple[ComparedItem, float | None]  # an item and what is estimated of it; None: not known
 
 
 def share_equal(items: Iterable[ComparedItem], *, planned: int = 0) -> Inference | TooFew:
@@ -60,7 +55,7 @@ def share_equal(items: Iterable[ComparedItem], *, planned: int = 0) -> Inference
     others what is known of routed items serves as the judge's score does in a corrected mean. `planned` is that of
     `shown_share`.
     """
-    judged = [_Item(i.case, _equal(i), i.is_routed, i.rate) for i in items if i.judge is not None]
+    judged = [(item, _equal(item)) for item in items if item.judge is not None]
     return shown_share(_strata(judged), planned=planned)
 
 
@@ -71,11 +66,10 @@ def agreement_difference(
 
     A missing verdict agrees with nothing. Both list the same items in the same order.
     """
-    items = []
-    for first_item, second_item in zip(first, second, strict=True):
-        values = _equal(first_item), _equal(second_item)
-        value = None if values[0] is None or values[1] is None else values[0] - values[1]
-        items.append(_Item(first_item.case, value, first_item.is_routed, first_item.rate))
+    items: list[_Valued] = []
+    for item, other in zip(first, second, strict=True):
+        values = _equal(item), _equal(other)
+        items.append((item, None if values[0] is None or values[1] is None else values[0] - values[1]))
     return paired_difference(_strata(items), planned=planned)
 
 
@@ -83,28 +77,28 @@ def _equal(item: ComparedItem) -> float | None:
     return None if item.people is None else float(item.judge == item.people)
 
 
-def _strata(items: Iterable[_Item]) -> list[Stratum]:
-    by_case: dict[Hashable, list[_Item]] = defaultdict(list)
-    for item in items:
-        by_case[item.case].append(item)
+def _strata(items: Iterable[_Valued]) -> list[Stratum]:
+    by_case: dict[Hashable, list[_Valued]] = defaultdict(list)
+    for item, value in items:
+        by_case[item.case].append((item, value))
     routed: tuple[list[float], list[float], list[float]] = ([], [], [])
     others: dict[float, tuple[list[float], list[float], list[float]]] = {}  # by the highest rate of a case's items
     for case_items in by_case.values():
-        value, of_routed = _case_value(case_items)
-        rates = [item.rate for item in case_items if not item.is_routed]
+        mean, of_routed = _case_value(case_items)
+        rates = [item.rate for item, _ in case_items if not item.is_routed]
         values, judge, rest = others.setdefault(max(rates), ([], [], [])) if rates else routed
-        if value is None:
+        if mean is None:
             rest.append(of_routed)
         else:
-            values.append(value)
+            values.append(mean)
             judge.append(of_routed)
     return [make_stratum(*part) for part in (*others.values(), routed)]
 
 
-def _case_value(items: Sequence[_Item]) -> tuple[float | None, float]:
+def _case_value(items: Sequence[_Valued]) -> tuple[float | None, float]:
     """Return the mean value of a case (None where it is not known), and what is known of it from routed items."""
-    routed = [item.value for item in items if item.is_routed]
-    drawn_values = [item.value for item in items if not item.is_routed and item.value is not None]
+    routed = [value for item, value in items if item.is_routed]
+    drawn_values = [value for item, value in items if not item.is_routed and value is not None]
     unrouted = len(items) - len(routed)
     of_routed = sum(value for value in routed if value is not None)
     known_part = of_routed / len(items) if unrouted else 0.0
