@@ -115,7 +115,6 @@ class Confined:
     stdout: bytes
     stderr: bytes
     seconds: float  # wall clock
-    cpu_seconds: float  # as last seen, every 50 ms
     peak_memory_bytes: int  # as last seen
     stopped_by: Stop | None
 
@@ -285,7 +284,6 @@ def _attend(watch: Watch, info_read: int) -> Confined:
         stdout=streams[out].text(),
         stderr=streams[err].text(),
         seconds=time.monotonic() - watch.started,
-        cpu_seconds=watch.cpu_seconds,
         peak_memory_bytes=watch.peak_memory_bytes,
         stopped_by=watch.stopped_by,
     )

@@ -71,7 +71,6 @@ class SandboxOutcome:
     stdout: str
     stderr: str
     seconds: float  # wall clock
-    cpu_seconds: float = 0.0
     stopped_by: str = ""  # "", cpu, wall, memory, processes, output or files
     environment: Mapping[str, str] = field(default_factory=dict)  # tool or library -> version; the sandbox's profile
 
@@ -151,8 +150,7 @@ class SandboxRunner:
         stderr = _decoded(result.stderr)
         text = _passed(language, stdout, stderr) if passed else failure
         if result.stopped_by:
-            text = STOPPED[result.stopped_by].format(limits=limits) if result.stopped_by else ""
-        stopped_by = result.stopped_by.value if result.stopped_by else ""
+            text = STOPPED[result.stopped_by].format(limits=limits)
         return SandboxOutcome(
             passed=passed,
             result_text=_shown(text),
@@ -160,8 +158,7 @@ class SandboxRunner:
             stdout=_shown(stdout),
             stderr=_shown(stderr),
             seconds=result.seconds,
-            cpu_seconds=result.cpu_seconds,
-            stopped_by=stopped_by,
+            stopped_by=result.stopped_by.value if result.stopped_by else "",
             environment=_environment(language, limits),
         )
 
