@@ -234,7 +234,7 @@ class _UploadReader:
             name = self.options.benchmark or "ScaleEval"
             for path in scaleeval_results(bundle)[:1]:
                 message = "Results of judges and debates beside ScaleEval's responses were passed over."
-                self.findings.add(PASSED_OVER, path, "", message)
+                self.findings.add(PASSED_OVER, path, "", f"{message} Import the same folder under Debates for them.")
             parsed = parse_scaleeval_responses(bundle, name=name, report_progress=self.tell)
             self.findings.extend(parsed.problems)
             if parsed.value is not None:

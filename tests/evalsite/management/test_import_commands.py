@@ -189,7 +189,8 @@ def test_import_of_responses_takes_model_answers_and_their_criteria(shared_data:
 
     assert (answers["responses"]["new"], len(criteria["rubrics"])) == (240, 4)
     assert [problem.partition(": ")[2] for problem in answers["problems"]][:1] == [
-        "Results of judges and debates beside ScaleEval's responses were passed over."
+        "Results of judges and debates beside ScaleEval's responses were passed over. "
+        "Import the same folder under Debates for them."
     ]
 
 
