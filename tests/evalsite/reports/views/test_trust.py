@@ -18,7 +18,15 @@ from evalsite.reports.services import snapshots
 from evalsite.reports.services.calibration import certificate_beside
 from evalsite.reports.services.judge_bias import JUDGE_BIAS
 from evalsite.reports.services.judge_trust import compute_judge_trust
-from evalsite.review.models import AnchorSet, Certificate, EvaluatorThreshold, FinalLabel, ReviewItem, ThresholdLook
+from evalsite.review.models import (
+    AnchorRound,
+    AnchorSet,
+    Certificate,
+    EvaluatorThreshold,
+    FinalLabel,
+    ReviewItem,
+    ThresholdLook,
+)
 from evalsite.review.questions.scales import JUDGEMENT, points_scale
 from judging.models import Score
 from tests import factories
@@ -264,6 +272,21 @@ def test_anchors_make_refuses_too_few(researcher: Client) -> None:
     assert said(response) == [
         "An anchor set needs 20 audited cases with a final label and a verdict of this judge in one run; there are 19."
     ]
+
+
+def test_a_round_of_anchors_that_has_not_ended_says_how_much_of_it_was_judged(researcher: Client) -> None:
+    evaluator = audited_judge(SURE)
+    researcher.post(page("anchors-make"))
+    run = factories.run(suite=evaluator.run.suite, kind="anchor", status="paused", total=40, done=1)
+    again = factories.evaluator(run=run, kind="judge", name="Strict", judge=evaluator.judge, options=evaluator.options)
+    anchor_set = AnchorSet.objects.get()
+    factories.verdict(evaluator=again, response=anchor_set.anchors.order_by("pk")[0].response, share=1.0)
+    AnchorRound.objects.create(anchor_set=anchor_set, run=run)
+
+    shown = researcher.get(page("judge-detail")).content.decode()
+
+    assert "Paused, 1 of 40 judged" in shown
+    assert (shown.count('title="the first round"'), "Too few: 1 of 20" in shown) == (2, True)
 
 
 def test_charts_are_downloaded_as_svg(researcher: Client) -> None:
