@@ -21,9 +21,11 @@ from judging.specs.records.columns import (
     Mapping,
     ends_in_reply,
     is_grade,
+    names_a_model,
     number_of,
     option,
     says_who_answered,
+    system_beside,
     value_at,
 )
 from judging.specs.records.names import Holds
@@ -51,6 +53,7 @@ from judging.specs.turns import role_of
 DOUBLE = re.compile(r"(.+) \(\d+\)")  # how a header that stands twice is told apart
 MOST_ALIKE = 10  # files beside one, in which the same ids are looked for
 
+_SEVERAL = frozenset({"candidates", "samples", "runs", "variants", "replies", "results", "generations"})  # of texts
 _OF_EACH = "holds objects that seem to say something of each response"
 PAIRED = (Holds.RESPONSE_A, Holds.SYSTEM_A)
 
@@ -329,7 +332,7 @@ class ColumnQuestions(OpinionQuestions):
         """Ask where each row is one turn of a conversation: a column says who speaks, or counts the turns of each."""
         lead = "Bring one row for a conversation, with its turns as a list in a column messages."
         for name in [name for name in self.free() if len(self.columns[name].distinct) > 1]:
-            column, says_who = self.columns[name], names.says_who_speaks(name)
+            column, says_who = self.columns[name], names.compared(name) in ("role", "speaker", "author_role", "sender")
             if says_who and column.mostly(lambda value: bool(role_of({"role": value}))):
                 message = f"each row is one turn of a conversation ({name}), not a case."
                 self.put("rows-are-turns", message, lead, lead)
@@ -451,10 +454,14 @@ class ColumnQuestions(OpinionQuestions):
         is_named = is_read and (self.has(Holds.SYSTEM) or self.upload.options.system)
         is_open = self.has(*ASKS) and not self.has(*RESPONDS)
         free = [name for name in self.free() if self.mapping.why.get(name) != CHOSEN] if is_open else []
-        texts = [name for name in free if self.columns[name].is_prose and not names.is_known(name)]
+        is_of_system = any(map(self.names_models, free)) or system_beside(self.part)
+        is_other = names.is_about_row if is_of_system else names.is_known
+        texts = [name for name in free if self.columns[name].is_prose and not is_other(name)]
         rated = [name for name in free if self._may_rate(name)]
         is_labelled = self.has(Holds.LABEL, Holds.RATER)
-        if texts and (rated or is_labelled) and not is_named:
+        several = [name for name in free if names.compared(name) in _SEVERAL and self.columns[name].mostly(_are_texts)]
+        if several or (texts and (rated or is_labelled or is_of_system) and not is_named):
+            texts += several
             self._ask_for(Holds.RESPONSE, Holds.RESPONSES_OF, texts)
             return
         for name in filter(names.is_score, [] if is_labelled else free):
@@ -479,7 +486,7 @@ class ColumnQuestions(OpinionQuestions):
 
     def names_models(self, name: str) -> bool:
         """Return whether the values of a column are names of models."""
-        return self.columns[name].mostly(_names_a_model)
+        return self.columns[name].mostly(names_a_model)
 
     def _ask_whose_settings(self) -> None:
         """Ask where a column beside responses names systems, or objects do, and no column that is called so."""
@@ -641,9 +648,9 @@ class ColumnQuestions(OpinionQuestions):
         for name in self.free() if is_open else ():
             says_system = names.named_responses(name) or not names.WORDS_OF_SYSTEMS.isdisjoint(names.words_of(name))
             is_named = names.may_be_of_responses(name) or names.compared(name) in names.WORDS_OF_SYSTEMS
-            is_other = (is_named and says_system) or names.of_a_person(name)
+            is_other = (is_named and says_system) or _of_a_person(name)
             if is_other and self.columns[name].is_prose:
-                who = "a person beside" if names.of_a_person(name) else "another system than"
+                who = "a person beside" if _of_a_person(name) else "another system than"
                 message = f"{name} may hold responses of {who} {response}."
                 self.ask_role(
                     "two-columns", message, IF_SO, (Holds.RESPONSES_OF, [response, name]), (Holds.DETAIL, [name])
@@ -746,8 +753,14 @@ def _is_word(value: object) -> bool:
     return isinstance(value, str) and number_of(value) is None
 
 
-def _names_a_model(value: object) -> bool:
-    return isinstance(value, str) and _is_one_word(value) and names.is_model(value)
+def _are_texts(value: object) -> bool:
+    return is_list(value) and all(map(has_words, listed(value)))
+
+
+def _of_a_person(name: str) -> bool:
+    """Return whether a header is that of what a person answered: student_answer, doctor's response."""
+    who = {"student", "pupil", "human", "expert", "doctor", "physician", "nurse", "teacher", "lawyer"}
+    return names.has_word(name, Holds.RESPONSE) and not who.isdisjoint(names.words_of(name))
 
 
 def _is_one_word(value: object) -> bool:

@@ -24,6 +24,7 @@ from judging.specs.records.columns import (
     Mapping,
     chooses_a_side,
     is_reply,
+    system_beside,
     value_at,
 )
 from judging.specs.records.names import REPEATED, Holds
@@ -374,7 +375,9 @@ class _Resolver(ColumnQuestions):
             said = [name for name in said if not self.columns[name].mostly(is_list)]
             references = [name for name in references if name in said]
         if answers and not self.has(*RESPONDS):
-            is_response = self.has(Holds.SYSTEM) or not (self.has(*ASKS) or self._unknown_texts())
+            is_response = (
+                self.has(Holds.SYSTEM) or system_beside(self.part) or not (self.has(*ASKS) or self._unknown_texts())
+            )
             metrics = [name for name in self.free() if names.compared(name) in names.METRICS]
             judging = [name for name in self.free() if self._judges(name) or self.names_models(name)]
             judging = metrics or judging or ([] if references else self.strong(Holds.RATER))

@@ -20,6 +20,7 @@ from judging.specs.records.values import (
     as_number,
     as_text,
     at,
+    has_words,
     in_one_list,
     is_address,
     is_messages,
@@ -262,7 +263,8 @@ def _list_of_responses(part: Part) -> str:
     is_of_system = any(names.is_strong(name, Holds.SYSTEM) for name in part.columns)
     for name in part.columns:
         entries = [entry for row in part.sample for entry in _entries(row.fields.get(name))]
-        if entries and all(map(says_who_answered, entries)):
+        is_said = not names.is_of_scores(f"{name}.x") and not is_messages(part.values(name)[0])
+        if entries and (all(map(says_who_answered, entries)) or (is_said and all(map(_says_who_wrote, entries)))):
             return name
         if entries and is_of_system and all(map(_asks_and_answers, entries)):
             return name
@@ -291,6 +293,29 @@ def says_who_answered(entry: JsonObject) -> bool:
     return any(weakness == 0 for weakness, _ in named) and bool(answers)
 
 
+def _says_who_wrote(entry: JsonObject) -> bool:
+    """Return whether an object has the name of a model that is no judge, and a text that is no reason."""
+    models = [key for key, value in entry.items() if names_a_model(value) and not names.rank(key, Holds.JUDGE)]
+    return bool(models) and any(
+        has_words(value) and key not in models and not names.rank(key, Holds.REASON) for key, value in entry.items()
+    )
+
+
+def names_a_model(value: object) -> bool:
+    """Return whether a value is the name of a model, in one word."""
+    return isinstance(value, str) and len(value.split()) == 1 and names.is_model(value.strip())
+
+
+_SETTINGS = ("parameters", "params", "config", "args", "metadata", "meta", "settings", "hyperparameters")
+
+
+def system_beside(part: Part) -> str:
+    """Return the system that a document or its settings name beside its rows; empty where they name none."""
+    beside = part.document
+    settings = [beside, *(beside[name] for name in _SETTINGS if isinstance(beside.get(name), dict))]
+    return next(filter(None, map(names.system_named, settings)), "")
+
+
 def _as_object(value: object) -> object:
     return named_numbers(value := parsed(value)) or value
 
@@ -303,10 +328,11 @@ def _is_expanded(name: str, values: Sequence[object]) -> bool:
     keys = {key for key, _ in entries}
     if not keys or len(keys) > MOST_COLUMNS or name in names.CONTAINERS:
         return 0 < len(keys) <= MOST_COLUMNS
-    if names.is_of_scores(f"{name}.x"):
-        return all(isinstance(entry, int | float | None) for _, entry in entries)
+    are_of_models = len(keys) > 1 and all(map(names.is_model, keys))
+    if all(isinstance(entry, int | float | None) for _, entry in entries):
+        return are_of_models or names.is_of_scores(f"{name}.x")
     are_texts = all(isinstance(entry, str) and not names.is_known(key) for key, entry in entries)
-    return are_texts and len(keys) > 1 and all(names.system_of_responses(f"{name}.{key}") for key in keys)
+    return are_texts and len(keys) > 1 and all(names.system_of_entry(f"{name}.{key}") for key in keys)
 
 
 def columns_of(part: Part, upload: UploadParts) -> Mapping:
@@ -492,6 +518,7 @@ def system_names(headers: Sequence[str]) -> dict[str, str]:
     providers = [match[1] if (match := names.PROVIDER_HEADER.fullmatch(name)) else name for name in headers]
     return {
         name: names.system_of_responses(name)
+        or names.system_of_entry(name)
         or names.named_responses(name)
         or (provider if providers.count(provider) == 1 else name)
         for name, provider in zip(headers, providers, strict=True)

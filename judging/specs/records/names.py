@@ -282,7 +282,6 @@ PROVIDER_HEADER = re.compile(r"\[([^\]]+)\]\s*(.*)", re.DOTALL)  # of promptfoo:
 _CONTAINER = re.compile(
     r"^(?:(?:doc|vars|inputs|row|example|data|fields|testCase|question|request|Input|Answer)\.|evaluated_model_)(?=.)"
 )
-SETTINGS = ("parameters", "params", "config", "args", "metadata", "meta", "settings", "hyperparameters")  # beside rows
 CONTAINERS = ("doc", "vars", "inputs", "row", "example", "data", "fields", "question", "request")
 _OF_SCORES = re.compile(r"(?:(?:feedback_)?scores?|feedback|ratings?|outputs\.\w+)\.(?=.)", re.IGNORECASE)  # scores.A
 _HOW = re.compile(r"\(\w+=[^()]*\)$")  # how a metric is computed: "rouge_score(mode=fmeasure)"
@@ -441,11 +440,12 @@ def is_source(name: str) -> bool:
 
 def system_named(settings: JsonObject) -> str:
     """Return the system that settings beside rows name: {"model": "oak"}; empty where none or several are named."""
-    found = {
-        value.strip()
-        for name, value in settings.items()
-        if is_strong(name, Holds.SYSTEM) and isinstance(value, str) and len(value.split()) == 1
+    said = {
+        name: value.strip() for name, value in settings.items() if isinstance(value, str) and len(value.split()) == 1
     }
+    found = {value for name, value in said.items() if is_strong(name, Holds.SYSTEM)}
+    weak = {value for name, value in said.items() if rank(name, Holds.SYSTEM) or compared(name) in ("name", "source")}
+    found = found or set(filter(is_model, weak))
     return found.pop() if len(found) == 1 else ""
 
 
@@ -582,9 +582,17 @@ def system_of_responses(name: str) -> str:
     return "" if match and match["one"] and is_about_row(system) else system
 
 
+def system_of_entry(path: str) -> str:
+    """Return the system of an entry of an object: gpt-4o of runs.gpt-4o; empty where it is of something else."""
+    head, _, entry = path.partition(".")
+    is_of_responses = not (is_of_scores(path) or is_about_row(head) or rank(head, Holds.REASON))
+    is_model_behind = bool(head) and is_of_responses and _MODEL.match(entry.lower()) is not None
+    return system_of_responses(path) or (entry if is_model_behind else "")
+
+
 def systems_of(name: str) -> set[str]:
     """Return what may name the system of a column of responses: its header, and the system in it."""
-    return {name, system_of_responses(name), named_responses(name)} - {""}
+    return {name, system_of_entry(name), named_responses(name)} - {""}
 
 
 def named_responses(name: str) -> str:
@@ -683,7 +691,7 @@ def ranks(name: str) -> bool:
 def is_model(name: str) -> bool:
     """Return whether a header is that of a system's responses: it names a model's family, or `[provider]`."""
     is_named = _MODEL.match(name.lower()) and not is_about_row(name.rpartition("/")[2])
-    return bool(system_of_responses(name) or is_named or PROVIDER_HEADER.fullmatch(name))
+    return bool(system_of_entry(name) or is_named or PROVIDER_HEADER.fullmatch(name))
 
 
 def are_models(names: Collection[str]) -> bool:
@@ -768,17 +776,6 @@ def chooses(name: str) -> bool:
 def may_choose(name: str) -> bool:
     """Return whether a header may be that of a preference where two responses stand side by side: best, selected."""
     return not _MAY_CHOOSE.isdisjoint(compared(name).split("_"))
-
-
-def says_who_speaks(name: str) -> bool:
-    """Return whether a header is that of who says a turn of a conversation."""
-    return compared(name) in ("role", "speaker", "author_role", "sender")
-
-
-def of_a_person(name: str) -> bool:
-    """Return whether a header is that of what a person answered: student_answer, doctor's response."""
-    who = {"student", "pupil", "human", "expert", "doctor", "physician", "nurse", "teacher", "lawyer"}
-    return has_word(name, Holds.RESPONSE) and not who.isdisjoint(words_of(name))
 
 
 def counts_turns(name: str) -> bool:

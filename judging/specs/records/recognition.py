@@ -117,8 +117,8 @@ def _with_lists_apart(upload: UploadParts, findings: Findings) -> tuple[list[Par
             continue
         tables = tables_of(part)
         known = [table for table in tables if not is_unknown(resolve(table, upload))]
-        parts += known or [part]
-        unread += [table for table in tables if known and table not in known]
+        parts += known or (tables if len(tables) == 1 else [part])
+        unread += [table for table in tables if table not in parts and table.name != parts[-1].name]
     return parts, unread
 
 

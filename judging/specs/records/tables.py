@@ -26,6 +26,7 @@ from judging.specs.records.columns import (
     is_share,
     number_of,
     question,
+    system_beside,
     system_names,
     top_of,
     unrolled,
@@ -231,9 +232,7 @@ class _Reader:
     def _name_system(self, others: Sequence[Part]) -> None:
         """Name the system of a table that names none after what stands beside its rows, else after its file; after its
         sheet or folder where other sheets have the same columns, or other files the same name."""
-        beside = self.part.document
-        settings = [beside, *(beside[name] for name in names.SETTINGS if isinstance(beside.get(name), dict))]
-        self.system = next(filter(None, map(names.system_named, settings)), "")
+        self.system = system_beside(self.part)
         if self.system:
             return
         if others:
