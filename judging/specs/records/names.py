@@ -258,18 +258,9 @@ _PEOPLE = frozenset({"human", "expert"})
 _SUM_WORDS = "mean avg average median mode std sd var min max sum count total agreement kappa alpha diff delta"
 _SUMS = frozenset(_SUM_WORDS.split())
 _SUM_ROWS = _SUMS | {"overall", "score", "scores", "mittelwert", "durchschnitt", "summe", "gesamt", "moyenne", "平均"}
+_SUM_ROWS |= {"n", "note", "notes", "source", "legend", "hinweis", "anmerkung", "quelle"}
 _CHOOSES = frozenset({"winner", "preference", "preferred", "better", "pick", "vote", "choice"})  # of a response
-_MAY_CHOOSE = _CHOOSES | {
-    "best",
-    "selected",
-    "selection",
-    "pref",
-    "decision",
-    "result",
-    "outcome",
-    "gewinner",
-    "ganador",
-}
+_MAY_CHOOSE = _CHOOSES | {"best", "selected", "selection", "pref", "decision", "result", "outcome", "gewinner"}
 _NUMBERED_LABEL = re.compile(r"annotation_\d{1,2}")
 _MODEL = re.compile(
     r"(?:[\w.-]+/)?(?:(?:chatgpt|gpt|claude|gemini|gemma|llama|mi[sx]tral|qwen|qwq|deepseek|grok|olmo|kimi|jamba|vicuna"
@@ -764,8 +755,8 @@ def sums_up(name: str) -> bool:
 
 
 def is_sum(text: str) -> bool:
-    """Return whether the first cell of a row says that the row sums others up: Average, Total score."""
-    return _SUM_ROWS.issuperset(compared(text).split("_"))
+    """Return whether the first cell of a row sums others up or is a note of them: Average, Total: 12, Source: …"""
+    return _SUM_ROWS.issuperset(compared(re.split("[:=]", text)[0]).split("_"))
 
 
 def chooses(name: str) -> bool:

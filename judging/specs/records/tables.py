@@ -342,10 +342,10 @@ class _Reader:
             self.collector.bad_row(place, "The row has no question. If it is that of a row above, write it here, too.")
         elif (
             not is_answered
-            and self.one[Holds.SYSTEM]
+            and (self.one[Holds.SYSTEM] or names.is_sum(self.text(fields, Holds.PROMPT)))
             and [name for name, value in fields.items() if not is_missing(value)] == self.mapping.all(*ASKS)
         ):
-            self.collector.bad_row(place, "The row has one cell alone, as a heading above other rows has.")
+            self.collector.bad_row(place, "The row has one cell alone, as a heading or a note has.")
         elif not is_answered and self._sums_up(fields):
             self.collector.bad_row(place, "The row has a score and no response, as a row that sums others up has.")
         else:

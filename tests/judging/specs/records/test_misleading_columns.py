@@ -458,13 +458,21 @@ def test_reads_takes_columns_under_addresses_for_raters() -> None:
     ("row", "said"),
     [
         (",It is b.,elm", "The row has no question. If it is that of a row above, write it here, too."),
-        ("Rivers,,", "The row has one cell alone, as a heading above other rows has."),
+        ("Rivers,,", "The row has one cell alone, as a heading or a note has."),
     ],
 )
 def test_reads_refuses_rows_that_stand_in_part_in_others(row: str, said: str) -> None:
     text = f"question,response,model\nWhich?,It is a.,oak\n{row}\nWhere?,,oak\n"
 
     assert refused(text) == [f"t.csv, line 3: {said} Other rows come in with --leave-out-bad-rows."]
+
+
+@pytest.mark.parametrize("note", ["Total: 3", "n = 3", "Note: from 1 to 5.", "Quelle: intern"])
+def test_reads_refuses_notes_below_a_table(note: str) -> None:
+    assert refused(f"question,response,score\nWhich?,It is a.,4\nWhere?,It is b.,2\n{note},,\n") == [
+        "t.csv, line 4: The row has one cell alone, as a heading or a note has. Other rows come in with "
+        "--leave-out-bad-rows."
+    ]
 
 
 def test_reads_names_the_words_for_no_label() -> None:
