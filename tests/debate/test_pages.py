@@ -178,8 +178,8 @@ def test_debate_detail_compares_answers_on_demand(researcher: Client) -> None:
 
     page = text_of(researcher.get(debate.get_absolute_url(), {"diff": "1"}))
 
-    assert ">The <del>red </del>fox</div>" in page
-    assert ">The <ins>blue </ins>fox</div>" in page
+    assert ">The <del>red </del>fox\n</div>" in page
+    assert ">The <ins>blue </ins>fox\n</div>" in page
 
 
 def test_debate_detail_escapes_what_models_wrote(researcher: Client) -> None:

@@ -28,7 +28,7 @@ def _fox_item(text_b: str = "The *blue* <fox>") -> ReviewItem:
 
 def _sides(page: str) -> list[str]:
     """The HTML of what stands in the two answers."""
-    return re.findall(r'aria-label="Text of response [AB]">(.*?)</div>', page, re.DOTALL)
+    return re.findall(r'aria-label="Text of response [AB]">(.*?)\n?</div>', page, re.DOTALL)
 
 
 @pytest.mark.parametrize("headers", [{}, HTMX])
@@ -44,7 +44,7 @@ def test_item_detail_marks_differences_on_demand_on_the_sides_as_shown(swapped: 
     compared = client.get(url, {"diff": "1"}, headers=headers)
 
     left, right = ("blue", "red") if swapped else ("red", "blue")
-    assert _sides(plain.content.decode()) == [f"<p>The <em>{colour}</em> &lt;fox&gt;</p>\n" for colour in (left, right)]
+    assert _sides(plain.content.decode()) == [f"<p>The <em>{colour}</em> &lt;fox&gt;</p>" for colour in (left, right)]
     assert _sides(compared.content.decode()) == [
         f"The *<del>{left}</del>* &lt;fox&gt;",
         f"The *<ins>{right}</ins>* &lt;fox&gt;",
