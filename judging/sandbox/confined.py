@@ -115,7 +115,6 @@ class Confined:
     stdout: bytes
     stderr: bytes
     seconds: float  # wall clock
-    peak_memory_bytes: int  # as last seen
     stopped_by: Stop | None
 
 
@@ -158,7 +157,6 @@ class Watch:
     init_handle: int | None = None
     stopped_by: Stop | None = None
     cpu_seconds: float = 0.0
-    peak_memory_bytes: int = 0
     starved_seconds: float = 0.0
     checked_at: float = 0.0
 
@@ -182,7 +180,6 @@ class Watch:
         usage = tree_usage(self.process.pid)
         memory_bytes = usage.memory_bytes + (socket_bytes(self.init) if self.init is not None else 0)
         self.cpu_seconds = max(self.cpu_seconds, usage.cpu_seconds)
-        self.peak_memory_bytes = max(self.peak_memory_bytes, memory_bytes)
         self.starved_seconds = max(self.starved_seconds, usage.starved_seconds)
         if now - self.started > self.limits.wall_seconds + min(self.starved_seconds, self.limits.most_starved_seconds):
             self.stop(Stop.WALL)
@@ -284,7 +281,6 @@ def _attend(watch: Watch, info_read: int) -> Confined:
         stdout=streams[out].text(),
         stderr=streams[err].text(),
         seconds=time.monotonic() - watch.started,
-        peak_memory_bytes=watch.peak_memory_bytes,
         stopped_by=watch.stopped_by,
     )
 

@@ -60,9 +60,7 @@ class SubjectLabel:
     language: str
     criterion: str
     response_ids: tuple[int, ...]  # one; of a debate A and B
-    system_ids: tuple[int, ...]
     attempt: int  # of the first response
-    debate_id: int | None
     label: str | None  # final and blind, a pair in the debate's own order; None: undecided, or informed only
     share: float | None  # the same from 0 to 1; None: no label, or one without a number
     provenance: str  # empty without a blind label
@@ -138,7 +136,6 @@ class _Content:
     is_turned: bool  # what it is compared with comes first in the subject
     prompt_id: int
     case_key: str
-    system_id: int
     attempt: int
     question: _Question
     file_keys: tuple[str, ...]  # under which labels of files may stand, the nearest first
@@ -238,10 +235,10 @@ class LabelReader:
         """Return the contents of these responses; columns alone, since 100,000 objects take longer than all else."""
         cached = self._contents[_cache_key(evaluator.run.suite_id, evaluator)]
         missing = Response.objects.filter(pk__in=[pk for pk in ids if pk not in cached]).order_by()
-        rows = list(missing.values_list("pk", "text_hash", "prompt_id", "system_id", "attempt"))
-        self._read_prompts({prompt_id for _, _, prompt_id, _, _ in rows})
+        rows = list(missing.values_list("pk", "text_hash", "prompt_id", "attempt"))
+        self._read_prompts({prompt_id for _, _, prompt_id, _ in rows})
         others = others_of(evaluator, [row[0] for row in rows]) if evaluator.compared_with else None
-        for pk, text_hash, prompt_id, system_id, attempt in rows:
+        for pk, text_hash, prompt_id, attempt in rows:
             if others is not None and pk not in others:
                 continue  # nothing to compare it with
             texts = [text_hash] if others is None else [text_hash, others[pk].text_hash]
@@ -253,7 +250,6 @@ class LabelReader:
                 is_turned=is_turned(texts),
                 prompt_id=prompt_id,
                 case_key=self._prompts[prompt_id][0],
-                system_id=system_id,
                 attempt=attempt,
                 question=question,
                 file_keys=self._of_files.keys_of(content, evaluator.criterion),
@@ -332,9 +328,7 @@ def _of_response(pk: int, content: _Content, criterion: str, label: KnownLabel, 
         language=content.question.language,
         criterion=criterion,
         response_ids=(pk,),
-        system_ids=(content.system_id,),
         attempt=content.attempt,
-        debate_id=None,
         label=label.label,
         share=label.share,
         provenance=label.provenance,
@@ -386,9 +380,7 @@ def _of_debate(debate: Debate, referred: _Referred, label: KnownLabel) -> Subjec
         language=debate.case.lang,
         criterion=debate.debate_set.criterion,
         response_ids=(debate.response_a_id, debate.response_b_id),
-        system_ids=(debate.debate_set.system_a_id, debate.debate_set.system_b_id),
         attempt=debate.response_a.attempt,
-        debate_id=debate.pk,
         label=label.label,
         share=label.share,
         provenance=label.provenance,

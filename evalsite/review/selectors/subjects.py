@@ -313,7 +313,6 @@ class Answered:
     """One answer to be judged, from a benchmark or a file."""
 
     text: str
-    text_hash: str
     system: str
     content: ShownContent
     is_superseded: bool = False
@@ -478,17 +477,12 @@ def subject_of(item: ReviewItem, *, with_names: bool = False) -> ShownSubject:
 
 def _answered(response: Response, with_names: bool) -> Answered:
     name = response.system.name if with_names else ""
-    return Answered(response.text, response.text_hash, name, response.content, response.superseded_at is not None)
+    return Answered(response.text, name, response.content, response.superseded_at is not None)
 
 
 def _material_subject(material: Material, *, criterion: str) -> ShownSubject:
     answers = tuple(
-        Answered(
-            text,
-            text_hash(text),
-            system,
-            _shown(material, f"response_{letter}", text),
-        )
+        Answered(text, system, _shown(material, f"response_{letter}", text))
         for letter, (text, system) in zip(LETTERS, material.responses, strict=False)
     )
     question = Question(material.question, material.context, _shown(material, "question", material.question))

@@ -121,7 +121,7 @@ def test_two_systems_with_one_text_are_asked_about_once() -> None:
 
     assert opened == 1
     (rows,) = labels_of_evaluators(evaluators_of(run)).values()
-    assert [(row.system_ids, row.label) for row in rows] == [((twin.system_id,), "right") for twin in twins]
+    assert [(row.response_ids, row.label) for row in rows] == [((twin.pk,), "right") for twin in twins]
 
 
 @pytest.mark.usefixtures("no_audit")
