@@ -11,7 +11,7 @@ from datetime import datetime
 from django.db.models import Count, F, Max, Prefetch, Q, QuerySet
 
 from debate.models import Agent, Debate, DebateSet, DebateSource, DebateStatus, Experiment, OutsideLabel, Statement
-from debate.protocol.debate import Replayed, replay
+from debate.protocol.debate import replay
 from debate.protocol.figures import JudgeConformity, all_figures, conformity, moved_toward, reading_differences
 from debate.protocol.metaeval import DebateVotes, agent_names, debate_votes
 from debate.protocol.setups import (
@@ -21,6 +21,7 @@ from debate.protocol.setups import (
     DebateSetup,
     Method,
     Orders,
+    StatementResult,
     criteria_in,
     options_from_json,
     perturbed,
@@ -37,7 +38,7 @@ from debate.protocol.transcripts import (
 )
 from debate.protocol.verdicts import POSITIONS, readable_statement, to_system_space
 from evalsite.base.types import JsonDict, JsonObject
-from judging.llm.chat import ChatReply, ReplyStatus, call_key
+from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus, call_key
 from judging.llm.endpoints import EndpointKind
 from judging.models import Call, Case, ModelEndpoint, Response, Rubric, RubricItem, Run, RunTask
 from judging.models.runs import ACTIVE
@@ -497,9 +498,9 @@ def transcript_of(debate: Debate) -> tuple[Transcript, list[str]]:
     """Return the transcript of a debate loaded by `debates_by_id`, and the agents whose reply is due."""
     if debate.status not in UNFINISHED:
         return transcript(stored_statements(debate), is_heard=_is_heard(debate)), []
-    state = _replayed(setups_of([debate])[debate.pk], debate)
-    waiting = list(dict.fromkeys(request.endpoint for request in state.waiting))
-    return transcript(shown_statements(state.statements), is_heard=_is_heard(debate)), waiting
+    statements, requests = _replayed(setups_of([debate])[debate.pk], debate)
+    waiting = list(dict.fromkeys(request.endpoint for request in requests))
+    return transcript(shown_statements(statements), is_heard=_is_heard(debate)), waiting
 
 
 def anonymous_transcript(debate: Debate, *, swapped: bool) -> Transcript:
@@ -576,8 +577,8 @@ def _filed(row: Statement) -> str:
     return "nothing" if score is None else str(score)
 
 
-def _replayed(setup: DebateSetup, debate: Debate) -> Replayed:
-    """Return how far the ledger's replies carry a debate. One query for each step that was answered."""
+def _replayed(setup: DebateSetup, debate: Debate) -> tuple[tuple[StatementResult, ...], tuple[ChatRequest, ...]]:
+    """Return how far the ledger's replies carry a debate, and what it asks next. One query for each answered step."""
     configs = {
         endpoint.name: config_of(endpoint) for endpoint in ModelEndpoint.objects.filter(name__in=set(setup.agents))
     }
@@ -585,14 +586,14 @@ def _replayed(setup: DebateSetup, debate: Debate) -> Replayed:
     task = RunTask.objects.filter(run=run, subject_id=debate.pk).first()
     batches: list[tuple[ChatReply, ...]] = []
     while True:
-        state = replay(setup, batches)
-        if not state.waiting or any(request.endpoint not in configs for request in state.waiting):
-            return state
-        requests = [repeated(request, task, run) if task and run else request for request in state.waiting]
+        statements, waiting, _ = replay(setup, batches)
+        if not waiting or any(request.endpoint not in configs for request in waiting):
+            return statements, waiting
+        requests = [repeated(request, task, run) if task and run else request for request in waiting]
         keys = [call_key(configs[request.endpoint], request) for request in requests]
         replies = _replies(keys)
         if len(replies) < len(set(keys)):
-            return state
+            return statements, waiting
         batches.append(tuple(replies[key] for key in keys))
 
 

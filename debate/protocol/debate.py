@@ -175,15 +175,6 @@ class _Turn:
     mirrored: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """How far stored replies carry a debate."""
-
-    statements: tuple[StatementResult, ...]  # of complete statements, in the order they became final
-    waiting: tuple[ChatRequest, ...]  # what it would ask next; empty when it is over
-    result: DebateResult | None
-
-
 def run_debate(setup: DebateSetup, *, observer: Observer | None = None) -> Conversation[DebateResult]:
     """Yield the requests of each step, be sent their replies in the same order, and return the debate's result.
 
@@ -222,8 +213,12 @@ def _hold_vote(setup: DebateSetup, observer: Observer | None) -> Conversation[De
     return _result(setup, votes, rounds, StopReason.FAILED if failed else StopReason.SAMPLES)
 
 
-def replay(setup: DebateSetup, batches: Iterable[Sequence[ChatReply]]) -> Replayed:
-    """Return the state of a debate after the given batches of replies: what was said, and what it asks next.
+def replay(
+    setup: DebateSetup, batches: Iterable[Sequence[ChatReply]]
+) -> tuple[tuple[StatementResult, ...], tuple[ChatRequest, ...], DebateResult | None]:
+    """Return the state of a debate after the given batches of replies: what was said, what it asks next, its result.
+
+    Statements are complete ones, in the order they became final; nothing is asked when it is over.
 
     Raises:
         ValueError: a batch does not hold one reply per request, or replies are left when the debate is over.
@@ -240,9 +235,9 @@ def replay(setup: DebateSetup, batches: Iterable[Sequence[ChatReply]]) -> Replay
         except StopIteration as end:
             if unused := sum(1 for _ in remaining):
                 raise ValueError(f"The debate is over, yet {unused} more batches of replies were given.") from None
-            return Replayed(tuple(statements), (), end.value)
+            return tuple(statements), (), end.value
     conversation.close()
-    return Replayed(tuple(statements), waiting, None)
+    return tuple(statements), waiting, None
 
 
 def vote_of(statement: StatementResult, *, refusal_as_tie: bool = False) -> int | None:

@@ -266,10 +266,10 @@ def test_replay_shows_what_was_said_and_what_is_asked_next(mode: RoundMode) -> N
 
     states = [replay(setup, stored[:count]) for count in range(len(stored) + 1)]
 
-    assert [state.waiting for state in states] == [*batches, ()]
-    assert (states[-1].result, states[-1].statements) == (result, result.statements)
-    assert all(state.statements == result.statements[: len(state.statements)] for state in states)
-    assert states[1].statements == ()  # the independent round waits for the refusal's second chance
+    assert [waiting for _, waiting, _ in states] == [*batches, ()]
+    assert states[-1] == (result.statements, (), result)
+    assert all(statements == result.statements[: len(statements)] for statements, _, _ in states)
+    assert states[1][0] == ()  # the independent round waits for the refusal's second chance
 
 
 def test_replay_refuses_replies_that_do_not_fit() -> None:
