@@ -65,15 +65,6 @@ CALLED = np.dtype(
 USED = np.dtype({"names": ["calls", "owners", "evaluators", "runs", "days"], "formats": ["i8", "i8", "i8", "i8", "i4"]})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Attribution:
-    """Who asked for calls, and which replies were used without a new call."""
-
-    evaluators: Ints  # of each call; NOBODY where no verdict of the run that paid rests on it; shape (calls,)
-    reuses: np.ndarray  # rows of USED that were not paid for
-    indexes: Ints  # of their calls; shape (reuses,)
-
-
 @dataclass(frozen=True, slots=True)
 class SpendSum:
     """What some calls came to. A cost is None where no call has a known price."""
@@ -126,8 +117,11 @@ class SpendCells:
         }
 
 
-def attribute(called: np.ndarray, used: np.ndarray) -> Attribution:
-    """Return who asked for each call of `called`, which is sorted by `calls`, from the results that rest on calls.
+def attribute(called: np.ndarray, used: np.ndarray) -> tuple[Ints, np.ndarray, np.ndarray]:
+    """Return who asked for calls, the rows of `used` that were not paid for, and the call of each of these.
+
+    Who asked is told of each call of `called`, which is sorted by `calls`, from the results that rest on calls; NOBODY
+    where no verdict of the run that paid rests on it.
 
     The first result of the run that paid is who asked; every other result had the reply without a new call. A result
     counts a call once, however often it was tried again.
@@ -145,12 +139,13 @@ def attribute(called: np.ndarray, used: np.ndarray) -> Attribution:
     evaluators[indexes[paid]] = used["evaluators"][paid]
     rest = np.ones(len(used), bool)
     rest[paid] = False
-    return Attribution(evaluators, used[rest], indexes[rest])
+    return evaluators, used[rest], called[indexes[rest]]
 
 
-def cells_of(called: np.ndarray, attribution: Attribution, *, judges: Ints, reuse_judges: Ints) -> SpendCells:
+def cells_of(
+    called: np.ndarray, reuses: np.ndarray, reused_calls: np.ndarray, *, judges: Ints, reuse_judges: Ints
+) -> SpendCells:
     """Return the sums by day, run, endpoint and judge; the judges are those of each call and of each reuse."""
-    reuses, reused_calls = attribution.reuses, called[attribution.indexes]
     days = np.concatenate([called["days"], reuses["days"]])
     runs = np.concatenate([called["runs"], reuses["runs"]])
     endpoints = np.concatenate([called["endpoints"], reused_calls["endpoints"]])
@@ -259,13 +254,12 @@ class SpendReport:
 def compute_spend(subject_id: int, options: Options) -> SpendReport:
     """Return the sums of the whole ledger."""
     called = read_called()
-    attributed = attribute(called, read_used())
-    reused_calls = called[attributed.indexes]
+    evaluators, reuses, reused_calls = attribute(called, read_used())
     runs = run_facts()
     askers = _Askers(asking_evaluators(), {key: kind for key, (kind, _) in runs.items()}, named_endpoints())
-    of_calls = _numbers(askers, attributed.evaluators, called["runs"], called["endpoints"])
-    of_reuses = _numbers(askers, attributed.reuses["evaluators"], attributed.reuses["runs"], reused_calls["endpoints"])
-    cells = cells_to_json(cells_of(called, attributed, judges=of_calls, reuse_judges=of_reuses))
+    of_calls = _numbers(askers, evaluators, called["runs"], called["endpoints"])
+    of_reuses = _numbers(askers, reuses["evaluators"], reuses["runs"], reused_calls["endpoints"])
+    cells = cells_to_json(cells_of(called, reuses, reused_calls, judges=of_calls, reuse_judges=of_reuses))
     people = [runs[run][1] if run in runs else NOBODY for run in cells["runs"]]
     return SpendReport(askers.rows, cells | {"people": people})
 

@@ -41,25 +41,25 @@ USES = np.array(
 
 
 def test_attribute_gives_a_call_to_the_first_result_of_the_run_that_paid() -> None:
-    attribution = attribute(CALLS, USES[::-1])
+    evaluators, reuses, reused_calls = attribute(CALLS, USES[::-1])
 
-    assert attribution.evaluators.tolist() == [1, NOBODY, 3, NOBODY]
-    assert attribution.reuses[["calls", "evaluators", "runs"]].tolist() == [(11, 2, 1), (11, 3, 2)]
-    assert attribution.indexes.tolist() == [0, 0]
+    assert evaluators.tolist() == [1, NOBODY, 3, NOBODY]
+    assert reuses[["calls", "evaluators", "runs"]].tolist() == [(11, 2, 1), (11, 3, 2)]
+    assert reused_calls.tolist() == CALLS[[0, 0]].tolist()
 
 
 def test_attribute_without_uses_or_calls_finds_nobody() -> None:
-    none = attribute(CALLS, np.empty(0, USED))
-    empty = attribute(np.empty(0, CALLED), USES)
+    none, no_reuses, _ = attribute(CALLS, np.empty(0, USED))
+    empty, empty_reuses, _ = attribute(np.empty(0, CALLED), USES)
 
-    assert (none.evaluators.tolist(), len(none.reuses)) == ([NOBODY] * 4, 0)
-    assert (empty.evaluators.tolist(), len(empty.reuses)) == ([], 0)
+    assert (none.tolist(), len(no_reuses)) == ([NOBODY] * 4, 0)
+    assert (empty.tolist(), len(empty_reuses)) == ([], 0)
 
 
 def test_cells_of_adds_up_calls_and_reuses_by_day_run_endpoint_and_judge() -> None:
-    attribution = attribute(CALLS, USES)
+    _, reuses, reused_calls = attribute(CALLS, USES)
 
-    cells = cells_of(CALLS, attribution, judges=np.array([0, 0, 1, 2]), reuse_judges=np.array([0, 1]))
+    cells = cells_of(CALLS, reuses, reused_calls, judges=np.array([0, 0, 1, 2]), reuse_judges=np.array([0, 1]))
 
     stored = cells_to_json(cells)
     assert stored == {
@@ -90,7 +90,7 @@ def test_cells_of_adds_up_calls_and_reuses_by_day_run_endpoint_and_judge() -> No
 
 
 def test_cells_within_takes_both_ends_of_a_period() -> None:
-    cells = cells_of(CALLS, attribute(CALLS, USES), judges=np.array([0, 0, 1, 2]), reuse_judges=np.array([0, 1]))
+    cells = cells_of(CALLS, *attribute(CALLS, USES)[1:], judges=np.array([0, 0, 1, 2]), reuse_judges=np.array([0, 1]))
 
     totals = [cells.within(*period).total().calls for period in ((None, None), (101, None), (None, 100), (102, 103))]
 
