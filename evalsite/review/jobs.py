@@ -162,7 +162,7 @@ def route_pending() -> int:
 LIMITS: Mapping[str, tuple[str, Callable[[datetime, bool], int]]] = {
     "texts of calls": (
         "KEEP_CALL_TEXTS_DAYS",
-        lambda before, dry: prune_calls(older_than=before, at=timezone.now(), dry_run=dry).calls,
+        lambda before, dry: prune_calls(older_than=before, at=timezone.now(), dry_run=dry)[0],
     ),
     "uploads": ("KEEP_UPLOADS_DAYS", lambda before, dry: forget_uploads(older_than=before, dry_run=dry)),
     "notices": ("KEEP_NOTICES_DAYS", lambda before, dry: remove_notices(older_than=before, dry_run=dry)),

@@ -366,17 +366,10 @@ def repeated(request: ChatRequest, task: RunTask, run: Run) -> ChatRequest:
 BATCH = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class PruneCounts:
-    """What a pruning would remove, or has removed."""
-
-    calls: int
-    errors: int  # of them without a finished reply
-    looked_at: int  # calls old enough
-
-
-def prune_calls(*, older_than: datetime, at: datetime, dry_run: bool) -> PruneCounts:
+def prune_calls(*, older_than: datetime, at: datetime, dry_run: bool) -> tuple[int, int, int]:
     """Remove request and reply of calls that ended before `older_than` and that no current result rests on.
+
+    Returns how many these are, how many of them have no finished reply, and how many calls are old enough.
 
     Kept are the calls of current verdicts and of answers, those of debates, whose pages replay them, and those of runs
     that have not ended. A call without its text is not reused: whoever asks the same again pays again.
@@ -393,7 +386,7 @@ def prune_calls(*, older_than: datetime, at: datetime, dry_run: bool) -> PruneCo
             rows.update(request={}, prompt=None, text="", label_logprobs={}, pruned_at=at)
     if not dry_run:
         _drop_unused_prompts()
-    return PruneCounts(calls=calls, errors=errors, looked_at=looked_at)
+    return calls, errors, looked_at
 
 
 def _drop_unused_prompts() -> None:

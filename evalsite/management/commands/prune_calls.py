@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
@@ -33,8 +32,10 @@ class Command(JsonCommand):
         if not 0 <= days <= 36500:
             raise BadInput("--older-than is a number of days from 0 to 36500.")
         now = timezone.now()
-        pruned = prune_calls(older_than=now - timedelta(days=days), at=now, dry_run=options["dry_run"])
-        return asdict(pruned) | {"dry_run": options["dry_run"], "older_than_days": days}
+        dry_run: bool = options["dry_run"]
+        calls, errors, looked_at = prune_calls(older_than=now - timedelta(days=days), at=now, dry_run=dry_run)
+        counts = {"calls": calls, "errors": errors, "looked_at": looked_at}
+        return counts | {"dry_run": dry_run, "older_than_days": days}
 
     def summary(self, result: JsonDict) -> str:
         would = "would be removed" if result["dry_run"] else "were removed"

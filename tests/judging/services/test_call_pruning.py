@@ -15,7 +15,7 @@ from django.utils import timezone
 from judging.llm.chat import ChatReply, ReplyStatus
 from judging.models import Call, CallPrompt, PastVerdict, RunKind
 from judging.models.runs import RunStatus
-from judging.services.ledger import CallRecord, PruneCounts, find_finished, prune_calls, store_calls
+from judging.services.ledger import CallRecord, find_finished, prune_calls, store_calls
 from tests import factories
 from tests.factories import NOON
 
@@ -47,8 +47,8 @@ def test_prune_calls_removes_texts_that_no_current_result_rests_on() -> None:
     done = prune_calls(older_than=border, at=LATER, dry_run=False)
     again = prune_calls(older_than=border, at=LATER, dry_run=False)
 
-    assert (planned, done, untouched) == (PruneCounts(calls=3, errors=1, looked_at=4), planned, 7)
-    assert again == PruneCounts(calls=0, errors=0, looked_at=1)
+    assert (planned, done, untouched) == ((3, 1, 4), planned, 7)
+    assert again == (0, 0, 1)
     pruned = Call.objects.filter(pruned_at=LATER).order_by("key")
     assert [(row.key, row.text, row.request, row.cost) for row in pruned] == [
         (key, "", {}, Decimal("0.01")) for key in ("alone", "failed", "superseded")
