@@ -261,14 +261,6 @@ class CascadeOptions:
     infeasible: str = "keep"  # a judge's score that no set of met criteria gives: keep and flag | reject
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewedScore:
-    """A judge's own number after the checks; `score` is None where an option rejects it."""
-
-    score: int | None
-    flags: tuple[str, ...] = ()
-
-
 def cascade_score(counts: Mapping[int, int], met: Mapping[int, int], options: CascadeOptions | None = None) -> int:
     """Return the score in points 0..100 (more without clipping) from criteria per level and how many of them are met.
 
@@ -302,10 +294,13 @@ def feasible_scores(counts: Mapping[int, int], options: CascadeOptions | None = 
     return tuple(sorted(scores))
 
 
-def review_score(score: int, counts: Mapping[int, int] | None, options: CascadeOptions | None = None) -> ReviewedScore:
-    """Return a judge's holistic score 0..100 with flags `off_grid`, `normalised` and `infeasible`.
+def review_score(
+    score: int, counts: Mapping[int, int] | None, options: CascadeOptions | None = None
+) -> tuple[int | None, tuple[str, ...]]:
+    """Return a judge's holistic score 0..100, None where an option rejects it, and flags.
 
-    `counts` is the number of criteria per level; without it feasibility is not checked.
+    Flags are `off_grid`, `normalised` and `infeasible`. `counts` is the number of criteria per level; without it
+    feasibility is not checked.
     """
     options = options or CascadeOptions()
     flags: list[str] = []
@@ -313,7 +308,7 @@ def review_score(score: int, counts: Mapping[int, int] | None, options: CascadeO
     if score % grid:
         flags.append("off_grid")
         if options.off_grid == "reject":
-            return ReviewedScore(None, tuple(flags))
+            return None, tuple(flags)
         met = score // PARTIAL_STEP
         possible = grid == GRID and score % PARTIAL_STEP == 0 and (counts is None or met <= counts.get(GRID, 0))
         if options.off_grid == "normalise" and possible:
@@ -322,8 +317,8 @@ def review_score(score: int, counts: Mapping[int, int] | None, options: CascadeO
     if counts is not None and score not in feasible_scores(counts, options):
         flags.append("infeasible")
         if options.infeasible == "reject":
-            return ReviewedScore(None, tuple(flags))
-    return ReviewedScore(score, tuple(flags))
+            return None, tuple(flags)
+    return score, tuple(flags)
 
 
 def criteria_counts(root: NodeSpec) -> dict[int, int]:

@@ -123,8 +123,8 @@ class LevelCascadeJudge(AskingOnce):
             tree = score_tree(with_cascade_options(subject.needed_rubric, self.cascade), value["nodes"])
             return JudgeScore(tree.score, full, tree.flags, {"deciding_level": tree.deciding})
         counts = criteria_counts(subject.rubric) if subject.rubric else None
-        reviewed = review_score(int(value["score"]), counts, self.cascade)
-        return JudgeScore(None if reviewed.score is None else Fraction(reviewed.score), full, reviewed.flags)
+        score, flags = review_score(int(value["score"]), counts, self.cascade)
+        return JudgeScore(None if score is None else Fraction(score), full, flags)
 
 
 def level_rules(levels: Collection[int], options: CascadeOptions) -> str:
@@ -300,7 +300,7 @@ def _graded(
     if not 0 <= number <= 100:
         return reply_text.unparsed("The score is not from 0 to 100.", "out_of_range")
     repaired = bool(flags)
-    verdict_flags = (*(flag for flag in flags if flag != "loose"), *review_score(number, counts, options).flags)
+    verdict_flags = (*(flag for flag in flags if flag != "loose"), *review_score(number, counts, options)[1])
     return reply_text.read({"score": number}, rationale=analysis, flags=verdict_flags, repaired=repaired)
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from judging.grading.rubric_tree import (
     CascadeOptions,
-    ReviewedScore,
     cascade_score,
     criteria_counts,
     feasible_scores,
@@ -122,22 +121,20 @@ def test_feasible_scores_hold_for_the_synthetic_workbook(shared_data: Path) -> N
 
 
 def test_review_score_flags_what_no_set_of_criteria_gives() -> None:
-    assert review_score(50, levels(1, 1, 0)) == ReviewedScore(50)
-    assert review_score(25, levels(0, 1, 1)) == ReviewedScore(25, ("infeasible",))
-    assert review_score(25, levels(0, 1, 1), CascadeOptions(infeasible="reject")) == ReviewedScore(
-        None, ("infeasible",)
-    )
-    assert review_score(40, None) == ReviewedScore(40, ("off_grid",))
-    assert review_score(40, levels(2, 0, 0), TWENTY) == ReviewedScore(40, ("off_grid",))
+    assert review_score(50, levels(1, 1, 0)) == (50, ())
+    assert review_score(25, levels(0, 1, 1)) == (25, ("infeasible",))
+    assert review_score(25, levels(0, 1, 1), CascadeOptions(infeasible="reject")) == (None, ("infeasible",))
+    assert review_score(40, None) == (40, ("off_grid",))
+    assert review_score(40, levels(2, 0, 0), TWENTY) == (40, ("off_grid",))
 
 
 def test_review_score_normalises_steps_of_20_only_where_the_criteria_allow_it() -> None:
     normalise = CascadeOptions(off_grid="normalise")
 
-    assert review_score(40, levels(2, 0, 0), normalise) == ReviewedScore(50, ("off_grid", "normalised"))
-    assert review_score(60, levels(2, 0, 0), normalise) == ReviewedScore(60, ("off_grid", "infeasible"))
-    assert review_score(33, None, normalise) == ReviewedScore(33, ("off_grid",))
-    assert review_score(40, None, CascadeOptions(off_grid="reject")) == ReviewedScore(None, ("off_grid",))
+    assert review_score(40, levels(2, 0, 0), normalise) == (50, ("off_grid", "normalised"))
+    assert review_score(60, levels(2, 0, 0), normalise) == (60, ("off_grid", "infeasible"))
+    assert review_score(33, None, normalise) == (33, ("off_grid",))
+    assert review_score(40, None, CascadeOptions(off_grid="reject")) == (None, ("off_grid",))
 
 
 def test_with_cascade_options_scores_met_checks_exactly() -> None:
