@@ -545,15 +545,15 @@ def _corrected_share(people: PeopleComparison) -> ReportContent | None:
     right = np.array([share == 1.0 for share in shares])
     audited = people.audited & (people.people != NONE) & (people.judge >= 0)
     others = ~people.audited & (people.judge >= 0)  # routed ones too, as in the audit
-    corrected = rogan_gladen(
+    share, sensitivity, specificity = rogan_gladen(
         right[people.people[audited]].tolist(),
         right[people.judge[audited]].tolist(),
         right[people.judge[others]].tolist(),
         cases=people.cases[audited].tolist(),
         other_cases=people.cases[others].tolist(),
     )
-    share = replace(corrected.estimate, low=None, high=None, reason=NO_LOOKS) if people.looks else corrected.estimate
-    return {"share": figure(share), "sensitivity": corrected.sensitivity, "specificity": corrected.specificity}
+    share = replace(share, low=None, high=None, reason=NO_LOOKS) if people.looks else share
+    return {"share": figure(share), "sensitivity": sensitivity, "specificity": specificity}
 
 
 def _against_debates(debates: Sequence[ComparedVerdict]) -> ReportContent:

@@ -257,15 +257,6 @@ def mcnemar_mid_p(gained: int, lost: int) -> float:
     return min(1.0, float(2 * chances.sum() - chances[-1]))
 
 
-@dataclass(frozen=True, slots=True)
-class RoganGladen:
-    """A share corrected for how often the judge finds a right answer right and a wrong one wrong."""
-
-    estimate: Estimate
-    sensitivity: float | None
-    specificity: float | None
-
-
 def rogan_gladen(
     human: Sequence[bool],
     judge_labelled: Sequence[bool],
@@ -273,8 +264,9 @@ def rogan_gladen(
     *,
     cases: Sequence[Hashable] | None = None,
     other_cases: Sequence[Hashable] | None = None,
-) -> RoganGladen:
-    """Return (p + specificity - 1) / (sensitivity + specificity - 1), clipped to [0, 1], p over the unlabelled items.
+) -> tuple[Estimate, float | None, float | None]:
+    """Return (p + specificity - 1) / (sensitivity + specificity - 1), clipped to [0, 1], p over the unlabelled items;
+    then the sensitivity and the specificity: how often the judge finds a right answer right and a wrong one wrong.
 
     `cases` are those of the labelled and of the unlabelled items; without them each item is a case of its own. The
     interval is the delta method's, from the three binomial variances, in which items of one case count as fewer than
@@ -289,10 +281,10 @@ def rogan_gladen(
     specificity = float((~f[~y]).mean()) if not y.all() else None
     if sensitivity is None or specificity is None or not others.size:
         reason = "Needs judged items without a label, and human labels of both kinds."
-        return RoganGladen(undefined(reason, n=y.size), sensitivity, specificity)
+        return undefined(reason, n=y.size), sensitivity, specificity
     power = sensitivity + specificity - 1
     if power <= 0:
-        return RoganGladen(undefined("The judge is no better than chance.", n=y.size), sensitivity, specificity)
+        return undefined("The judge is no better than chance.", n=y.size), sensitivity, specificity
     raw = (float(others.mean()) + specificity - 1) / power
     groups = list(range(y.size)) if cases is None else list(cases)
     of_right = _variance(f[y], [group for group, is_right in zip(groups, y, strict=True) if is_right])
@@ -301,7 +293,7 @@ def rogan_gladen(
     error = math.sqrt(of_others + raw**2 * of_right + (1 - raw) ** 2 * of_wrong) / power
     wide = normal_interval(raw, error, n=y.size)
     interval = Interval(_clip(wide.low), _clip(wide.high))
-    return RoganGladen(with_interval(min(1.0, max(0.0, raw)), interval, n=y.size), sensitivity, specificity)
+    return with_interval(min(1.0, max(0.0, raw)), interval, n=y.size), sensitivity, specificity
 
 
 def _variance(hits: NDArray[np.bool_], cases: Sequence[Hashable]) -> float:

@@ -9,9 +9,9 @@ from judging.statistics.estimators.judge_bias import rogan_gladen
 
 
 def test_rogan_gladen_of_a_useless_judge_is_undefined() -> None:
-    corrected = rogan_gladen([True, False], [True, True], [True])
+    estimate, _, _ = rogan_gladen([True, False], [True, True], [True])
 
-    assert corrected.estimate == Estimate(None, None, None, 2, "The judge is no better than chance.")
+    assert estimate == Estimate(None, None, None, 2, "The judge is no better than chance.")
 
 
 def test_rogan_gladen_counts_items_of_one_case_as_fewer() -> None:
@@ -21,9 +21,7 @@ def test_rogan_gladen_counts_items_of_one_case_as_fewer() -> None:
     judge = [True] * 18 + [False] * 2 + [True] * 4 + [False] * 16
     others = [True] * 60 + [False] * 40
 
-    estimate = rogan_gladen(
-        human, judge, others, cases=[item // 2 for item in range(40)], other_cases=range(100)
-    ).estimate
+    estimate, _, _ = rogan_gladen(human, judge, others, cases=[item // 2 for item in range(40)], other_cases=range(100))
 
     error = (0.0024 + (4 / 7) ** 2 * 0.01 + (3 / 7) ** 2 * 0.16 / 9) ** 0.5 / 0.7
     reach = 1.959963984540054 * error
@@ -31,7 +29,7 @@ def test_rogan_gladen_counts_items_of_one_case_as_fewer() -> None:
 
 
 def test_rogan_gladen_tells_the_rates_of_labelled_items_where_all_items_are_labelled() -> None:
-    corrected = rogan_gladen([True, True, False], [True, False, False], [])
+    estimate, sensitivity, specificity = rogan_gladen([True, True, False], [True, False, False], [])
 
-    assert (corrected.sensitivity, corrected.specificity, corrected.estimate.value) == (0.5, 1.0, None)
-    assert rogan_gladen([True, True], [True, False], [True]).sensitivity == 0.5
+    assert (sensitivity, specificity, estimate.value) == (0.5, 1.0, None)
+    assert rogan_gladen([True, True], [True, False], [True])[1] == 0.5
