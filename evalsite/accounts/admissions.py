@@ -70,7 +70,8 @@ def admit(claims: Claims, *, known: User | None) -> User:
     role = claims.role
     person = known or _person_with_address(claims)
     if person is not None:
-        _check_active(person)
+        if not person.is_active:
+            raise SignOnRefused("Your account is switched off. Ask an admin of the site.")
         if settings.OIDC_ROLES:
             _follow_groups(person_id=person.pk, role=role)
     if settings.OIDC_ROLES and role is None:
@@ -80,11 +81,6 @@ def admit(claims: Claims, *, known: User | None) -> User:
     if known is None:
         _link(person_id=person.pk)
     return User.objects.get(pk=person.pk)
-
-
-def _check_active(person: User) -> None:
-    if not person.is_active:
-        raise SignOnRefused("Your account is switched off. Ask an admin of the site.")
 
 
 def _person_with_address(claims: Claims) -> User | None:

@@ -140,25 +140,6 @@ def claim_content(claim: Claim, scale: ScoreScale) -> ReportContent:
     return {"difference": difference, "p_value": claim.p_value, "holm_p": claim.holm_p, "sign": sign}
 
 
-def pair_slices_content(dimensions: Sequence[Dimension], data: BoardData, *, scale: ScoreScale) -> list[ReportContent]:
-    """Return the first system minus the second within every slice, in every mode."""
-    return [
-        {
-            "dimension": dimension.name,
-            "columns": [{"name": name, "cases": n} for name, n in dimension.cases.items()],
-            "left_out": dimension.left_out,
-            "claims": {
-                mode.value: [
-                    claim_content(claim, scale.differences)
-                    for claim in pair_slices(data, list(dimension.slices.values()), mode)
-                ]
-                for mode in MeanKind
-            },
-        }
-        for dimension in dimensions
-    ]
-
-
 TITLES = {"scenario": "scenario", "type": "question type", "lang": "language", "length": "length of the responses"}
 
 
@@ -321,8 +302,22 @@ def compute_comparison(evaluator_id: int, options: Options) -> ReportContent:
 
 
 def _pair_slices(suite: _Suite, first: int, second: int) -> list[ReportContent]:
-    data = suite.data.systems([first, second])
-    return pair_slices_content(dimensions_of(suite.scores), data, scale=suite.score_scale)
+    """Return the first system minus the second within every slice, in every mode."""
+    data, scale = suite.data.systems([first, second]), suite.score_scale.differences
+    return [
+        {
+            "dimension": dimension.name,
+            "columns": [{"name": name, "cases": n} for name, n in dimension.cases.items()],
+            "left_out": dimension.left_out,
+            "claims": {
+                mode.value: [
+                    claim_content(claim, scale) for claim in pair_slices(data, list(dimension.slices.values()), mode)
+                ]
+                for mode in MeanKind
+            },
+        }
+        for dimension in dimensions_of(suite.scores)
+    ]
 
 
 def _length_control(rows: Sequence[ReportContent]) -> ReportContent:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q
@@ -203,7 +202,8 @@ def gold_scores(queue: Queue, *, person: User | None = None) -> list[GoldScore]:
         answers = answers.filter(annotator=person)
     joined = ("annotator", "item__queue", "item__subject__rubric_item", "item__retest_of__gold")
     scores: dict[int, GoldScore] = {}
-    resumed_at = _resumptions(queue)
+    resumptions = PausedPerson.objects.filter(queue=queue, resumed_at__isnull=False).order_by("resumed_at")
+    resumed_at = dict(resumptions.values_list("person_id", "resumed_at"))
     for row in answers.select_related(*joined):
         since = resumed_at.get(row.annotator_id)
         known: GoldAnswer = row.item.retest_of.gold  # type: ignore[union-attr]  # the filter has only copies
@@ -212,11 +212,6 @@ def gold_scores(queue: Queue, *, person: User | None = None) -> list[GoldScore]:
     for pause in PausedPerson.objects.filter(queue=queue, resumed_at=None, person__in=scores):
         scores[pause.person_id].pause = pause
     return sorted(scores.values(), key=lambda score: (score.share.value or 0.0, score.person.username))
-
-
-def _resumptions(queue: Queue) -> dict[int, Any]:
-    rows = PausedPerson.objects.filter(queue=queue, resumed_at__isnull=False).order_by("resumed_at")
-    return dict(rows.values_list("person_id", "resumed_at"))
 
 
 def gold_due(*, queue: Queue, person: User) -> ReviewItem | None:
