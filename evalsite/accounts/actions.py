@@ -198,7 +198,7 @@ INVITATIONS: Noun[Invitation] = Noun(
     CREATE,
     permission="auth.add_user",
     form=InvitationForm,
-    shown=lambda made: _invitation_facts(made.invitation) | {"link": made.link, "mail": made.mail},
+    shown=lambda made: _invitation_facts(made.row) | {"link": made.secret, "mail": made.mail},
     is_secret=True,
     calls_models=True,
 )

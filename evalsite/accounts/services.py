@@ -375,17 +375,10 @@ class InvitationRefused(Refused):
 
 
 @dataclass(frozen=True, slots=True)
-class MadeInvitation:
-    """A new invitation with its link, which is shown once, and why its letter did not go."""
+class MadeInvitation(Issued[Invitation]):
+    """A new invitation whose secret is its link, and why its letter did not go."""
 
-    invitation: Invitation
-    link: str
     mail: str  # "sent", or why not
-
-    @property
-    def pk(self) -> int:
-        """The number of the invitation."""
-        return self.invitation.pk
 
 
 def invite(*, email: str, role: Role, days: int, actor: User | None, at: datetime) -> MadeInvitation:

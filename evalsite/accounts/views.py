@@ -241,7 +241,7 @@ def invitation_made(request: PageRequest, made: MadeInvitation) -> HttpResponse:
     """Show the link of a new invitation, once, with the port of this page, which settings need not say."""
     site = urlsplit(settings.SITE_URL)
     if site.hostname == request.get_host().partition(":")[0]:
-        made = replace(made, link=request.build_absolute_uri(urlsplit(made.link).path))
+        made = replace(made, secret=request.build_absolute_uri(urlsplit(made.secret).path))
     form = InvitationForm(initial={"days": invite_person.fields["days"].initial})
     return render(request, INVITATIONS, invitations_context(request, None) | {"form": form, "made": made})
 

@@ -31,7 +31,7 @@ def ada() -> User:
 
 
 def _link(ada: User, role: Role = Role.RESEARCHER) -> str:
-    return invite(email=ADDRESS, role=role, days=7, actor=ada, at=timezone.now()).link
+    return invite(email=ADDRESS, role=role, days=7, actor=ada, at=timezone.now()).secret
 
 
 def _open(link: str, **entered: str) -> Any:
@@ -128,7 +128,7 @@ def test_the_page_shows_a_link_once_and_ends_an_invitation(ada: User) -> None:
     assert made.headers["Cache-Control"] == "max-age=0, no-cache, no-store, must-revalidate, private"
     assert (ADDRESS in listed.content.decode(), "/invitation/" in listed.content.decode()) == (True, False)
     assert f"The invitation of {ADDRESS} has ended." in ended.content.decode()
-    assert _open(made.context["made"].link).status_code == 404
+    assert _open(made.context["made"].secret).status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_the_link_on_the_page_has_the_port_of_the_page_where_the_site_is_the_sam
 
     made = client.post(reverse("accounts:invitation-list"), {"email": ADDRESS, "role": "viewer", "days": "3"})
 
-    assert made.context["made"].link.startswith(f"{begins}invitation/")
+    assert made.context["made"].secret.startswith(f"{begins}invitation/")
 
 
 def test_invitations_are_held_about_a_person_and_go_with_them(ada: User) -> None:
