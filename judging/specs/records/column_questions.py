@@ -21,7 +21,6 @@ from judging.specs.records.columns import (
     Mapping,
     ends_in_reply,
     is_grade,
-    names_a_model,
     number_of,
     option,
     says_who_answered,
@@ -306,10 +305,17 @@ class ColumnQuestions(OpinionQuestions):
             ask()
         if self.is_recorded() and not (self.has(*RESPONDS, Holds.SYSTEM) or self.upload.options.system):
             turns = self.mapping.one(Holds.TURNS)
-            if self.has(*OPINIONS) or not self.columns[turns].mostly(ends_in_reply):
+            may_be_right = self.columns[turns].mostly(ends_in_reply)
+            rated = list(filter(self.may_rate, self.free())) if may_be_right else []
+            if rated or self.has(*OPINIONS) or not may_be_right:
                 message = f"{turns} holds conversations that a system carried out. Which system was it?"
-                hint = "Say it with --system NAME."
-                self.put("unknown-system", message, hint, "Write it under System.")
+                hint, page_hint = "Say it with --system NAME.", "Write it under System."
+                if rated:
+                    hint += f" If the last turns are reference answers, say {option(Holds.DETAIL, *rated)}."
+                    page_hint += (
+                        f" If the last turns are reference answers, choose {Holds.DETAIL.label} for {rated[0]}."
+                    )
+                self.put("unknown-system", message, hint, page_hint)
         self._ask_about_rows_of_turns()
 
     def _ask_who_made(self) -> None:
@@ -457,7 +463,7 @@ class ColumnQuestions(OpinionQuestions):
         is_of_system = any(map(self.names_models, free)) or system_beside(self.part)
         is_other = names.is_about_row if is_of_system else names.is_known
         texts = [name for name in free if self.columns[name].is_prose and not is_other(name)]
-        rated = [name for name in free if self._may_rate(name)]
+        rated = [name for name in free if self.may_rate(name)]
         is_labelled = self.has(Holds.LABEL, Holds.RATER)
         several = [name for name in free if names.compared(name) in _SEVERAL and self.columns[name].mostly(_are_texts)]
         if several or (texts and (rated or is_labelled or is_of_system) and not is_named):
@@ -476,17 +482,6 @@ class ColumnQuestions(OpinionQuestions):
                 page_hint = f"Bring them beside it{by_page}. To keep it, choose {Holds.DETAIL.label}."
                 self.put("unknown-scores", message, hint, page_hint, [name])
                 return
-
-    def _may_rate(self, name: str) -> bool:
-        """Return whether a column says something of responses: numbers or decisions under a name of opinions, grades
-        beside references, or the models that wrote them."""
-        is_said = names.is_opinion(name, 0) or names.sums_up(name)
-        is_given = is_said and self.columns[name].is_labels
-        return is_given or self.names_models(name) or (self.has(Holds.REFERENCE) and self.may_score(name))
-
-    def names_models(self, name: str) -> bool:
-        """Return whether the values of a column are names of models."""
-        return self.columns[name].mostly(names_a_model)
 
     def _ask_whose_settings(self) -> None:
         """Ask where a column beside responses names systems, or objects do, and no column that is called so."""

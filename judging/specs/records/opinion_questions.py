@@ -18,6 +18,7 @@ from judging.specs.records.columns import (
     ColumnRoles,
     header_named,
     is_grade,
+    names_a_model,
     number_of,
     option,
     says_a_side,
@@ -245,6 +246,17 @@ class OpinionQuestions(ColumnRoles):
         is_of_all = (column.mostly(is_grade) and max(numbers) > 1) or (is_beside and not numbers <= {0, 1})
         is_open = is_said or ((len(numbers) > 1 or is_of_all) and (len(said) > 1 or len(column.values) > 1))
         return is_open and (numbers <= {-1, 0, 1} or all(0 <= number <= 100 for number in numbers))
+
+    def may_rate(self, name: str) -> bool:
+        """Return whether a column says something of responses: numbers or decisions under a name of opinions, grades
+        beside references, or the models that wrote them."""
+        is_said = names.is_opinion(name, 0) or names.sums_up(name)
+        is_given = is_said and self.columns[name].is_labels
+        return is_given or self.names_models(name) or (self.has(Holds.REFERENCE) and self.may_score(name))
+
+    def names_models(self, name: str) -> bool:
+        """Return whether the values of a column are names of models."""
+        return self.columns[name].mostly(names_a_model)
 
     def _is_of_other(self, name: str) -> bool:
         """Return whether a column counts something, or has a name for something else than grades, as those of criteria

@@ -638,3 +638,15 @@ def test_reads_takes_passages_of_further_rows_without_a_response_for_those_of_th
 
     assert document["cases"] == [case("q1", "Holes?") | {"context": ["They are big.", "They are black."]}]
     assert document["responses"] == [response("t", "Dense.", "q1")]
+
+
+def test_reads_asks_whose_the_last_turns_are_that_a_score_is_of() -> None:
+    turns = [{"role": "user", "content": "Who came?"}, {"role": "assistant", "content": "Ann came."}]
+    text = lines({"messages": turns, "score": 4})
+
+    assert refused(text, "t.jsonl") == [
+        "t.jsonl: messages holds conversations that a system carried out. Which system was it? Say it with --system "
+        "NAME. If the last turns are reference answers, say --map detail=score."
+    ]
+    assert read(text, "t.jsonl", system="oak")["scores"] == [score("oak", "score", 4.0)]
+    assert read(text, "t.jsonl", columns={"score": "detail"})["cases"] == [case("1", "Who came?", "Ann came.", score=4)]
