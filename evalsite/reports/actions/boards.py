@@ -366,8 +366,10 @@ PAIR: ReportTable[GatedBoard, ReportContent] = ReportTable(
 def _read_comparison(form: AddressForm, waits: bool) -> GatedBoard:
     choice, pair = leaderboard_choice(form.address), two_systems(form.address.getlist("system"))
     suite_id = form.cleaned_data["suite"].pk
-    board = evaluators_of([suite_id])[suite_id].pick(choice.evaluator)
-    if board is None or pair is None:
+    board = evaluators_of([suite_id])[suite_id].named(choice.evaluator)
+    if board is None:
+        raise Refused("No grader or judge has scored the suite, or not the one that is named.", field="query")
+    if pair is None:
         raise Refused("Name the two systems as the address of the page does: system=1&system=2.", field="query")
     shown = comparison_shown(board.evaluator, choice, pair, waits=waits)
     for system in shown.content["systems"]:

@@ -145,6 +145,11 @@ class EvaluatorChoices:
         chosen = next((board for board in boards if str(board.evaluator.pk) == evaluator_id), None)
         return chosen or next(iter(self.fullest), None)
 
+    def named(self, evaluator_id: str) -> EvaluatorBoard | None:
+        """Return the one asked for, the default where none is; None where what is asked for is not there."""
+        board = self.pick(evaluator_id)
+        return board if board is None or evaluator_id in ("", str(board.evaluator.pk)) else None
+
 
 def scored_suites() -> QuerySet[Suite]:
     """Return suites that a run has scored which is not archived, the newest first."""

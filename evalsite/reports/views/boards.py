@@ -305,13 +305,15 @@ def _choices_of(request: PageRequest, suite_id: int) -> tuple[Suite, EvaluatorCh
     if version is not None:
         options = choice.options | version_options(version.evaluators)
         choice = replace(choice, evaluator=str(version.key), options=options)
+    elif choice.version:
+        choice = replace(choice, evaluator=str(choice.version), version=None)
     return suite, evaluators_of([suite_id])[suite_id], choice
 
 
 def _chosen(choices: EvaluatorChoices, choice: LeaderboardChoice) -> RunEvaluator:
-    board = choices.pick(choice.evaluator)
+    board = choices.named(choice.evaluator)
     if board is None:
-        raise Http404("Nothing has scored this suite yet.")
+        raise Http404("Nothing has scored this suite yet, or not the grader or judge that is named.")
     return board.evaluator
 
 

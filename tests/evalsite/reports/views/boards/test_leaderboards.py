@@ -87,6 +87,21 @@ def test_leaderboard_detail_opens_with_the_fullest_run(scored: Scored, small: Ru
     assert "systems that runs of this suite have scored" not in answer.content.decode()
 
 
+@pytest.mark.parametrize("name", ["evaluator", "grader"])
+def test_a_leaderboard_of_another_evaluator_than_the_address_names_says_so_and_is_no_file(
+    scored: Scored, researcher: Client, name: str
+) -> None:
+    page = reverse("reports:leaderboard-detail", args=[scored.suite.pk])
+    file = reverse("reports:leaderboard-export", args=[scored.suite.pk, "systems", "csv"])
+    note = "The grader or judge that this address names is not here. Another one is shown."
+
+    shown = [researcher.get(f"{page}?{name}={key}").content.decode() for key in (scored.rules.pk, 999_999)]
+    files = [researcher.get(f"{file}?{name}={key}").status_code for key in (scored.rules.pk, 999_999)]
+
+    assert [note in text for text in shown] == [False, True]
+    assert files == [200, 404]
+
+
 def test_leaderboard_detail_says_how_many_systems_a_small_run_covers(
     scored: Scored, small: RunEvaluator, researcher: Client
 ) -> None:
