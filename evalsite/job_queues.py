@@ -33,13 +33,8 @@ class JobRefused(Refused):
     """The job cannot be changed; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerRow:
-    """One worker, and what it works on."""
-
-    worker: WorkerHealth
-    job: str  # the function that it works on, with its arguments
-    memory_bytes: int | None  # of it and its job; None for a worker on another machine
+# a worker; the function that it works on, with its arguments; its memory and its job's, None on another machine
+WorkerRow = tuple[WorkerHealth, str, int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,14 +220,14 @@ def _work_of(job: Job) -> str:
 def _workers() -> tuple[WorkerRow, ...]:
     workers = Worker.all(connection=get_connection(), serializer=get_queue("default").serializer)
     rows = [_worker_row(worker) for worker in workers]
-    return tuple(sorted(rows, key=lambda row: (row.worker.host, row.worker.pid or 0)))
+    return tuple(sorted(rows, key=lambda row: (row[0].host, row[0].pid or 0)))
 
 
 def _worker_row(worker: BaseWorker) -> WorkerRow:
     job = worker.get_current_job()
     here = worker.hostname == socket.gethostname()
     memory_bytes = memory_of(worker.pid) if here and worker.pid else None
-    return WorkerRow(worker_health(worker), _work_of(job) if job else "", memory_bytes)
+    return worker_health(worker), _work_of(job) if job else "", memory_bytes
 
 
 def memory_of(pid: int) -> int | None:
