@@ -258,7 +258,7 @@ def _has_button(action: Action[Any, Any], row: Model) -> bool:
 
 
 @register.inclusion_tag("_form_actions.html")
-def form_actions(label: str, icon: str = "", cancel: Any = None, cancel_label: str = "Cancel") -> JsonDict:
+def form_actions(label: str, icon: str = "", cancel: Any = None, cancel_label: str = "Cancel") -> dict[str, str]:
     """The button that sends a form and, where `cancel` names an address, the link that leaves it."""
     cancel_url = resolve_url(cancel) if cancel else ""
     return {"label": label, "icon": icon, "cancel_url": cancel_url, "cancel_label": cancel_label}

@@ -254,7 +254,7 @@ def _sent_part(part: MessagePart) -> JsonDict:
     return {"type": "image_url", "image_url": {"url": f"data:{part.media_type};base64,{encoded}"}}
 
 
-def _kept_part(part: MessagePart) -> JsonDict:
+def _kept_part(part: MessagePart) -> dict[str, str]:
     return {"image": part.digest, "media_type": part.media_type} if part.digest else {"text": part.text}
 
 

@@ -28,7 +28,6 @@ from django.db.models import (
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce, Left
 
-from evalsite.base.types import JsonDict
 from judging.llm.chat import ChatRequest, images_of, with_data
 from judging.models import (
     UNREPORTED_KINDS,
@@ -76,7 +75,7 @@ def part_words(*, suite: Suite, selection: CaseSelection) -> str:
     return selection.part_words(count=count, total=suite.links.count())
 
 
-def case_filters(selection: CaseSelection, *, prefix: str = "") -> JsonDict:
+def case_filters(selection: CaseSelection, *, prefix: str = "") -> dict[str, Sequence[str]]:
     """Return the conditions of a query that keep to these cases; `prefix` leads to the case."""
     filters: dict[str, Sequence[str]] = {}
     if selection.keys:

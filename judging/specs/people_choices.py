@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalsite.base.formats import duration
-from evalsite.base.types import JsonDict, LabelledEnum, Refused
+from evalsite.base.types import LabelledEnum, Refused
 
 DAY_SECONDS = 8 * 3600  # of work; what takes longer is agreed to by its number
 ASSUMED_SECONDS = 60.0  # per annotation, where nobody has annotated anything like it
@@ -29,7 +29,7 @@ class AskedPeople(LabelledEnum):
             return cls.NOBODY
         return cls.AUDIT if options.get("asks_open") is False else cls.OPEN
 
-    def to_json(self) -> JsonDict:
+    def to_json(self) -> dict[str, bool]:
         """Return what options hold of the choice."""
         return {"asks_people": self is not AskedPeople.NOBODY, "asks_open": self is AskedPeople.OPEN}
 

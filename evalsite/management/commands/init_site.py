@@ -49,7 +49,7 @@ class Command(create_admin.Command):
         return done | {"admin": made}
 
 
-def _signs_on() -> JsonDict:
+def _signs_on() -> dict[str, str]:
     """Make an admin whom the provider of single sign-on opens by their address. Raises: BadInput: it would not."""
     domain = settings.INIT_EMAIL.rpartition("@")[2].lower()
     if not settings.OIDC_ROLES and domain not in {name.lower() for name in settings.OIDC_DOMAINS}:

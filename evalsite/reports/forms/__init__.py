@@ -96,7 +96,7 @@ class LooksForm(forms.Form):
     )
 
     @property
-    def options(self) -> JsonDict:
+    def options(self) -> dict[str, str]:
         """The choice, where it is not the usual one."""
         self.is_valid()
         return {"looks": "every"} if self.cleaned_data.get("looks") == "every" else {}
@@ -521,12 +521,12 @@ def leaderboard_choice(query: Query) -> LeaderboardChoice:
     )
 
 
-def looks_option(query: Query) -> JsonDict:
+def looks_option(query: Query) -> dict[str, str]:
     """Return whether intervals are to hold at every look while labels arrive."""
     return {"looks": "every"} if query.get("looks") == "every" else {}
 
 
-def judge_options(query: Query) -> JsonDict:
+def judge_options(query: Query) -> dict[str, str]:
     """Return the name and, where given, the version of a judge, and the looks."""
     version = str(query.get("version", ""))[:64]
     named = {"name": str(query.get("name", ""))[:160]}

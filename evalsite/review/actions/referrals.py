@@ -119,7 +119,7 @@ class RouteForm(forms.Form):
 
 
 @QUEUES.new("route", permission="review.change_queue", form=RouteForm, calls_models=True, shown=dict)
-def route(act: ActionCall[None, RouteForm]) -> JsonDict:
+def route(act: ActionCall[None, RouteForm]) -> dict[str, int]:
     """Create the missing items of runs and debates that have finished, as a worker does by itself. Safe to repeat."""
     run, debate_set = act.data["run"], act.data["debate_set"]
     if run is not None:

@@ -243,7 +243,7 @@ NOT_PER_RESPONSE = {
 }
 
 
-def _options(node: Node) -> JsonDict:
+def _options(node: Node) -> dict[str, list[list[str]]]:
     """Return the options of a choice: a list of words, or words with what they are shown as."""
     listed = node.get("options")
     if listed is None or not (listed.is_list or listed.is_mapping):

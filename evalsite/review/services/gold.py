@@ -390,7 +390,7 @@ def _of_judge(queue: Queue, items: list[ReviewItem], judge: str) -> dict[int, Js
 _VALUE = ("response_id", "evaluator__criterion", "value")
 
 
-def _answers(item: ReviewItem, label: str, value: JsonDict | None) -> JsonDict:
+def _answers(item: ReviewItem, label: str, value: JsonDict | None) -> dict[str, Answer]:
     form = form_of_item(item)
     if isinstance(form, LabelForm):
         return form.answers(label, {})
