@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from evalsite.base.actions.reports import FigureColumn, Report, ReportColumn, Re
 from evalsite.base.command_base import facts_text
 from evalsite.base.formats import COEFFICIENT, SHARE
 from evalsite.base.http import SentFile
-from evalsite.base.tables import ZIP, Table, has_columnar_files, table_bytes, write_markdown, write_zip
+from evalsite.base.tables import ZIP, has_columnar_files, table_bytes, write_markdown, write_zip
 from evalsite.base.types import JsonDict, JsonObject
 from evalsite.reports import jobs
 from evalsite.reports.forms import AgreementForm, ItemGroupForm, OneQueueForm, PaceForm
@@ -423,45 +423,26 @@ class DataSetForm(forms.Form):
     names = forms.BooleanField(required=False, label="Names of people", help_text="Otherwise people have numbers.")
 
 
-@dataclass(frozen=True, slots=True)
-class DataSet:
-    """The annotations of a queue, under a licence, as one split; people are numbered unless their names are wanted."""
-
-    queue: Queue
-    licence: str
-    split: str
-    names: bool = False
-
-    def files(self, agreement: PeopleAgreement) -> list[tuple[str, Iterable[bytes]]]:
-        """Return the files by their paths, the table last and in pieces."""
-        format_name = "parquet" if has_columnar_files() else "jsonl.gz"
-        path = f"data/{self.split}.{format_name}"
-        return [("README.md", [self._card(agreement, path).encode()]), (path, table_bytes(self._table(), format_name))]
-
-    def _table(self) -> Table:
-        table = annotations_table(self.queue)
-        return table if self.names else replace(table, rows=_numbered(table.rows))
-
-    def _card(self, agreement: PeopleAgreement, path: str) -> str:
-        """Return the card: what Hugging Face reads of a data set, and what people do."""
-        summary, scale = agreement.summary, scale_in_words(labels_from_json(self.queue.labels))
-        size = next(name for most, name in SIZES if summary.answers < most)
-        figures = b"".join(write_markdown(FIGURES.paper(agreement))).decode()
-        return CARD.format(
-            licence=self.licence,
-            name=json.dumps(self.queue.name, ensure_ascii=False),
-            size=size,
-            split=self.split,
-            path=path,
-            title=" ".join(self.queue.name.split()),
-            scale=scale or "several questions, a column for each",
-            annotators=summary.raters,
-            annotations=f"{summary.answers:,}",
-            items=f"{summary.items:,}",
-            pairable=f"{summary.pairable:,}",
-            people="are named as on this site" if self.names else "have numbers in place of their names",
-            figures=figures,
-        )
+def _card(queue: Queue, agreement: PeopleAgreement, path: str, said: JsonObject) -> str:
+    """Return the card: what Hugging Face reads of a data set, and what people do; `said` is what the form holds."""
+    summary, scale = agreement.summary, scale_in_words(labels_from_json(queue.labels))
+    size = next(name for most, name in SIZES if summary.answers < most)
+    figures = b"".join(write_markdown(FIGURES.paper(agreement))).decode()
+    return CARD.format(
+        licence=said["licence"],
+        name=json.dumps(queue.name, ensure_ascii=False),
+        size=size,
+        split=said["split"],
+        path=path,
+        title=" ".join(queue.name.split()),
+        scale=scale or "several questions, a column for each",
+        annotators=summary.raters,
+        annotations=f"{summary.answers:,}",
+        items=f"{summary.items:,}",
+        pairable=f"{summary.pairable:,}",
+        people="are named as on this site" if said["names"] else "have numbers in place of their names",
+        figures=figures,
+    )
 
 
 @QUEUES.one("export-data-set", permission="review.adjudicate", form=DataSetForm, sends_file=[ZIP])
@@ -473,7 +454,14 @@ def export_data_set(act: ActionCall[Queue, DataSetForm]) -> SentFile:
     queue, options = act.subject, ItemGroupForm({}).options
     agreement = jobs.require(AGREEMENT, subject_id=queue.pk, options=options, at=act.at)
     record(act.actor, "annotations.exported", queue, format="data set", names=act.data["names"])
-    return SentFile(f"{queue.slug}-data-set.zip", ZIP, write_zip(DataSet(queue, **act.data).files(agreement)))
+    table = annotations_table(queue)
+    if not act.data["names"]:
+        table = replace(table, rows=_numbered(table.rows))
+    format_name = "parquet" if has_columnar_files() else "jsonl.gz"
+    path = f"data/{act.data['split']}.{format_name}"
+    card = _card(queue, agreement, path, act.data).encode()
+    files = [("README.md", [card]), (path, table_bytes(table, format_name))]
+    return SentFile(f"{queue.slug}-data-set.zip", ZIP, write_zip(files))
 
 
 def _numbered(rows: Iterable[JsonObject]) -> Iterator[JsonObject]:
