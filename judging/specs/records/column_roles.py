@@ -166,6 +166,7 @@ class _Resolver(ColumnQuestions):
         if not self.has(Holds.RESPONSE_A):
             self._find_sides()
         systems = names.systems_beside(by_key)
+        self.turn_sides(systems)
         if self.has(Holds.RESPONSE_A) or self._compares_known(systems):
             for role, name in zip((Holds.SYSTEM_A, Holds.SYSTEM_B), systems, strict=False):
                 self._give(role, [name])

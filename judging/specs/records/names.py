@@ -529,7 +529,7 @@ def is_opinion(name: str, value: object) -> bool:
 
 
 _RATINGS = frozenset({"rating", "label", "score", "grade", "mark", "stars", "feedback", "verdict"})
-_RATINGS |= {"judgment", "judgement", "likert", "evaluation"}
+_RATINGS |= {"judgment", "judgement", "likert", "evaluation", "assessment", "eval"}
 
 
 def is_rating(name: str) -> bool:

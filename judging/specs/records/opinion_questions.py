@@ -145,6 +145,17 @@ class OpinionQuestions(ColumnRoles):
             hint = f"If so, {' '.join(['{}'] * len(choosing))}; if not, {{}}."
             self.ask_role("unknown-ranks", message, hint, *choosing, (Holds.DETAIL, said))
 
+    def turn_sides(self, systems: Sequence[str]) -> None:
+        """Put the response first whose header the column of the first system names; ask where it names either."""
+        a, b = self.mapping.one(Holds.RESPONSE_A), self.mapping.one(Holds.RESPONSE_B)
+        said = self.columns[systems[0]].distinct if systems and a and b else set()
+        if said and said <= names.systems_of(b):
+            self.roles[a], self.roles[b] = Holds.RESPONSE_B, Holds.RESPONSE_A
+        elif not (said.isdisjoint(names.systems_of(a)) or said.isdisjoint(names.systems_of(b))):
+            message = f"{systems[0]} names now {a}, now {b}, under whose headers the responses stand."
+            hint = "If the headers name the systems, {}."
+            self.ask_role("unknown-sides", message, hint, (Holds.DETAIL, systems))
+
     def is_of_sides(self, name: str) -> bool:
         """Return whether the values of a column may be sides of a pair."""
         return self.columns[name].mostly(says_a_side) or 1 < len(self.columns[name].distinct) <= MOST_SIDES

@@ -73,6 +73,24 @@ def test_reads_asks_which_texts_beside_models_are_responses(row: JsonDict | list
     assert [f"which columns hold responses? It has: {columns}." in sentence for sentence in said].count(True) == 1
 
 
+def test_reads_gives_each_response_to_the_system_of_its_header_whatever_stands_beside_it() -> None:
+    pairs = [
+        {"llama-3": b, "gpt-4o": a, "model_a": "gpt-4o", "model_b": "llama-3", "preferred": said, "question": asked}
+        for asked, (a, b), said in zip(ASKED, TEXTS, ("gpt-4o", "llama-3"), strict=True)
+    ]
+
+    document = read(lines(*pairs), "t.jsonl")
+
+    assert {(row["system"], row["text"]) for row in document["responses"]} == OF_BOTH
+    assert [(row["a"], row["b"], row["choice"]) for row in document["preferences"]] == [
+        ("gpt-4o", "llama-3", "A"),
+        ("gpt-4o", "llama-3", "B"),
+    ]
+    pairs[1] |= {"model_a": "llama-3", "model_b": "gpt-4o"}
+    (said,) = refused(lines(*pairs), "t.jsonl")
+    assert said.startswith("t.jsonl: model_a names now llama-3, now gpt-4o, under whose headers the responses stand.")
+
+
 def test_reads_asks_what_numbers_by_model_are() -> None:
     (said,) = refused(
         lines(*rows(runs=lambda a, b: {"gpt-4o": a, "llama-3": b}, metrics={"gpt-4o": 5, "llama-3": 2})), "t.jsonl"
