@@ -129,8 +129,9 @@ TABLE: Mapping[Holds, str] = {
     Holds.ANSWER: "answer, answers, answer_text, final_answer, final_decision, assistant, Antwort, réponse, respuesta,"
     " resposta, 回答, 答案, risposta, 답변, ответ, الإجابة, إجابة, جواب",
     Holds.RESPONSE: "response, output, output_list, completion, model_output, model_response, model_answer,"
-    " model_patch, prediction, predicted, predicted_answer, generation, generated_text, generated_answer,"
-    " actual_output, reply, candidate, outputs, sampled, hypothesis, decoded, llm_output, llm_response, llm_answer,"
+    " response_body, model_patch, prediction, predicted, predicted_answer, generation, generated_text,"
+    " generated_answer, actual_output, reply, candidate, outputs, sampled, hypothesis, decoded, llm_output,"
+    " llm_response, llm_answer,"
     " output_text, response_text, response_output, prompt_response, responses, completions, generations, predictions,"
     " actual_answer, actual_response, actual_result,"
     " output_completion, output_choices_0_message_content, filtered_resps, filtered_resps_0, resps, resps_0,"
@@ -273,7 +274,19 @@ PROVIDER_HEADER = re.compile(r"\[([^\]]+)\]\s*(.*)", re.DOTALL)  # of promptfoo:
 _CONTAINER = re.compile(
     r"^(?:(?:doc|vars|inputs|row|example|data|fields|testCase|question|request|Input|Answer)\.|evaluated_model_)(?=.)"
 )
-CONTAINERS = ("doc", "vars", "inputs", "row", "example", "data", "fields", "question", "request")
+CONTAINERS = (
+    "doc",
+    "vars",
+    "inputs",
+    "row",
+    "example",
+    "data",
+    "fields",
+    "question",
+    "request",
+    "request_body",
+    "modelInput",
+)
 _OF_SCORES = re.compile(r"(?:(?:feedback_)?scores?|feedback|ratings?|outputs\.\w+)\.(?=.)", re.IGNORECASE)  # scores.A
 _HOW = re.compile(r"\(\w+=[^()]*\)$")  # how a metric is computed: "rouge_score(mode=fmeasure)"
 _SCALE = re.compile(

@@ -160,3 +160,18 @@ def test_reads_counts_further_choices_beside_responses_of_others() -> None:
         ("response", "beside other responses the first choice of a reply is read", 1),
         ("response", "overloaded", 1),
     ]
+
+
+@pytest.mark.parametrize(
+    ("request_name", "reply_name"), [("modelInput", "modelOutput"), ("request_body", "response_body")]
+)
+def test_reads_takes_requests_and_replies_as_gateways_log_them(request_name: str, reply_name: str) -> None:
+    asked = {"max_tokens": 9, "messages": [{"role": "user", "content": "Which river?"}]}
+    reply = {"type": "message", "model": "oak-7b", **ASSISTANT, "stop_reason": "end_turn"}
+
+    document = read(lines({"recordId": "r1", request_name: asked, reply_name: reply}), "t.jsonl")
+
+    assert [row["prompt"] for row in document["cases"]] == ["Which river?"]
+    assert [(row["system"], row["text"], row["stop"]) for row in document["responses"]] == [
+        ("oak-7b", "Elbe.", "end_turn")
+    ]
