@@ -51,7 +51,11 @@ def secret(name: str, meaning: str) -> str:
 
 
 def flag(name: str, default: bool, meaning: str) -> bool:
-    """Return whether the variable is on. Raises: ImproperlyConfigured: neither an on-word nor an off-word."""
+    """Return whether the variable is on.
+
+    Raises:
+        ImproperlyConfigured: neither an on-word nor an off-word.
+    """
     value = _read(name, "1" if default else "0", meaning).lower()
     if not value:
         return default
@@ -81,7 +85,11 @@ def integer(name: str, default: int, meaning: str, *, low: int, high: int) -> in
 
 
 def fraction(name: str, default: float, meaning: str) -> float:
-    """Return the variable as a number from 0 to 1. Raises: ImproperlyConfigured: not a number, or out of range."""
+    """Return the variable as a number from 0 to 1.
+
+    Raises:
+        ImproperlyConfigured: not a number, or out of range.
+    """
     value = _read(name, f"{default:g}", meaning)
     if not value:
         return default

@@ -84,7 +84,11 @@ def _tree(node: NodeSpec) -> JsonDict:
 
 
 def tree_from_json(data: JsonDict) -> NodeSpec:
-    """Return the node that `tree_to_json` wrote. Raises: TypeError: the data holds fields that a node does not have."""
+    """Return the node that `tree_to_json` wrote.
+
+    Raises:
+        TypeError: the data holds fields that a node does not have.
+    """
     fields = dict(data)
     scale = fields.pop("scale", None)
     return NodeSpec(

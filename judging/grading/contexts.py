@@ -240,7 +240,11 @@ def handler_program(source: str, func: str, arguments: Sequence[object]) -> tupl
 
 
 def read_reply(stdout: str, mark: str, name: str) -> HandlerReply:
-    """Return the reply in what a handler program printed. Raises: BadSpecification: there is none."""
+    """Return the reply in what a handler program printed.
+
+    Raises:
+        BadSpecification: there is none.
+    """
     lines = [line for line in stdout.splitlines() if line.startswith(mark)]
     try:
         got, total, detail = json.loads(lines[-1][len(mark) :])

@@ -49,7 +49,11 @@ class CaseScore:
 
 
 def check_reduce_mode(mode: str) -> None:
-    """Accept avg, max, min and avg_max_<k>. Raises: UnknownReduceMode: any other."""
+    """Accept avg, max, min and avg_max_<k>.
+
+    Raises:
+        UnknownReduceMode: any other.
+    """
     if mode not in _PLAIN_MODES and not _AVG_MAX.fullmatch(mode):
         raise UnknownReduceMode(f"attempt_reduce_mode {mode!r} is unknown; use avg, max, min or avg_max_<k>.")
 

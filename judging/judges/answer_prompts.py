@@ -242,7 +242,11 @@ def asking_from_json(data: JsonObject) -> ResponseSettings:
 
 
 def shipped_asking(prompt_version: str) -> ResponseSettings:
-    """Return one of the shipped prompt versions. Raises: BadPrompt: there is none of this name."""
+    """Return one of the shipped prompt versions.
+
+    Raises:
+        BadPrompt: there is none of this name.
+    """
     if prompt_version not in SHIPPED:
         raise BadPrompt(
             f"There is no prompt version {prompt_version!r}; there are {', '.join(SHIPPED)} and stored versions."

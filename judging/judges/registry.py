@@ -52,7 +52,11 @@ class UnknownJudge(LookupError):
 
 
 def judge_kind(name: str) -> JudgeKind:
-    """Return the judge of a name. Raises: UnknownJudge: there is none."""
+    """Return the judge of a name.
+
+    Raises:
+        UnknownJudge: there is none.
+    """
     if name == imported.NAME:
         return imported.KIND
     if name not in KINDS:

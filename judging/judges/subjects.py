@@ -125,7 +125,11 @@ def as_data(text: str, label: str) -> str:
 
 
 def bounded_text(pieces: Iterable[str]) -> str:
-    """Return the pieces as one text. Raises: BadPrompt: it would have more than `MAX_BOUNDED` characters."""
+    """Return the pieces as one text.
+
+    Raises:
+        BadPrompt: it would have more than `MAX_BOUNDED` characters.
+    """
     kept, size = [], 0
     for piece in pieces:
         size += len(piece)

@@ -281,7 +281,11 @@ class _TimedReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        """Read what comes. Raises: TimeoutError: nothing came in time, or the time is over."""
+        """Read what comes.
+
+        Raises:
+            TimeoutError: nothing came in time, or the time is over.
+        """
         seconds = self._seconds()
         if seconds <= 0:
             raise TimeoutError("The response took too long.")
@@ -517,7 +521,11 @@ class ChatClient:
 
 
 def read_body(response: requests.Response) -> bytes:
-    """Return the whole body. Raises: ReplyTooLarge: it has more than `MAX_REPLY_BYTES`."""
+    """Return the whole body.
+
+    Raises:
+        ReplyTooLarge: it has more than `MAX_REPLY_BYTES`.
+    """
     chunks: list[bytes] = []
     size = 0
     while chunk := response.raw.read1(CHUNK, decode_content=True):

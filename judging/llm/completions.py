@@ -320,7 +320,11 @@ class StreamReader:
     _data: list[str] = field(default_factory=list)
 
     def feed(self, data: bytes) -> None:
-        """Read on. Raises: StreamTooLarge: an event or the whole text is larger than any chat completion."""
+        """Read on.
+
+        Raises:
+            StreamTooLarge: an event or the whole text is larger than any chat completion.
+        """
         if self.plain is None and not self.events and not self._data:
             start = (self._rest + data).lstrip()
             if start[:1] in PLAIN_STARTS:

@@ -213,7 +213,11 @@ class AddressPolicy:
 
 
 def address_refusal(address: str, policy: AddressPolicy) -> str:
-    """Return why this IP address may not be called; empty when it may. Raises: ValueError: not an IP address."""
+    """Return why this IP address may not be called; empty when it may.
+
+    Raises:
+        ValueError: not an IP address.
+    """
     ip: IPv4Address | IPv6Address = ip_address(address.split("%")[0])
     if isinstance(ip, IPv6Address):
         ip = embedded_ipv4(ip) or ip

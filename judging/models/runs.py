@@ -49,7 +49,11 @@ class RunRefused(Refused):
 
 
 def check_transition(current: str, target: str) -> None:
-    """Pass where a run may go from `current` to `target`. Raises: RunRefused: it may not."""
+    """Pass where a run may go from `current` to `target`.
+
+    Raises:
+        RunRefused: it may not.
+    """
     if not is_allowed(TRANSITIONS, current, target):
         raise RunRefused(f"The run is {current}; it cannot become {target}.")
 

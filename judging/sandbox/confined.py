@@ -205,7 +205,11 @@ class Watch:
                 return
 
     def wait_for_death(self) -> None:
-        """Return once no process of the sandbox is alive. Raises: SandboxFailed: ten seconds were not enough."""
+        """Return once no process of the sandbox is alive.
+
+        Raises:
+            SandboxFailed: ten seconds were not enough.
+        """
         self.end()
         self.process.wait(timeout=DEATH_SECONDS)
         if self.init_handle is None:

@@ -160,7 +160,11 @@ def set_prompt_active(*, version: PromptVersion, is_active: bool, actor: User | 
 
 @transaction.atomic
 def delete_prompt_version(*, version: PromptVersion, actor: User | None) -> None:
-    """Delete a version that no judge and no run ever used. Raises: PromptRefused: a judge or a run uses it."""
+    """Delete a version that no judge and no run ever used.
+
+    Raises:
+        PromptRefused: a judge or a run uses it.
+    """
     used = uses_of(version, kind=EDITABLE.get(version.name, ""))
     if used.is_used:
         judges, runs = len(used.judges), used.runs

@@ -99,7 +99,11 @@ def note_crash(*, run_id: int, error: str) -> None:
 
 @transaction.atomic
 def resume_run(*, run_id: int, actor: User | None) -> Run:
-    """Queue a paused run again. Raises: RunRefused: the run is not paused."""
+    """Queue a paused run again.
+
+    Raises:
+        RunRefused: the run is not paused.
+    """
     run = lock_row(Run, run_id)
     if run.status != RunStatus.PAUSED:
         raise RunRefused(f"The run is {run.get_status_display().lower()}; only a paused run can be resumed.")
@@ -108,7 +112,11 @@ def resume_run(*, run_id: int, actor: User | None) -> Run:
 
 @transaction.atomic
 def cancel_run(*, run_id: int, actor: User | None, at: datetime) -> Run:
-    """End a run for good; what is finished stays, what waits is cancelled. Raises: RunRefused: it has ended already."""
+    """End a run for good; what is finished stays, what waits is cancelled.
+
+    Raises:
+        RunRefused: it has ended already.
+    """
     run = _move(run_id, RunStatus.CANCELLED, actor, "run.cancelled")
     run.tasks.filter(status__in=OPEN_TASKS).update(status=TaskStatus.CANCELLED, lease=None)
     run.finished_at = at
@@ -200,7 +208,11 @@ def rename_run(*, run_id: int, name: str, actor: User | None) -> Run:
 
 @transaction.atomic
 def set_budget(*, run_id: int, budget: Decimal, actor: User | None) -> Run:
-    """Change what a paused run may spend. Raises: RunRefused: it is not paused, or has spent as much already."""
+    """Change what a paused run may spend.
+
+    Raises:
+        RunRefused: it is not paused, or has spent as much already.
+    """
     run = lock_row(Run, run_id)
     if run.status != RunStatus.PAUSED:
         raise RunRefused("Pause the run before you change its budget.")

@@ -74,7 +74,11 @@ def worker_of(system: System) -> Worker:
 
 
 def asking_of_version(label: str) -> ResponseSettings:
-    """Return a shipped prompt version or a stored one by its name. Raises: BadPrompt: there is none of this name."""
+    """Return a shipped prompt version or a stored one by its name.
+
+    Raises:
+        BadPrompt: there is none of this name.
+    """
     if label in SHIPPED:
         return shipped_asking(label)
     stored = PromptVersion.objects.filter(name=OWN, label=label, is_active=True).first()
@@ -229,7 +233,11 @@ def set_system_active(*, system: System, is_active: bool, actor: User | None) ->
 
 @transaction.atomic
 def delete_system(*, system: System, actor: User | None) -> None:
-    """Delete a system that has no response and that no run asked. Raises: SystemRefused: results rest on it."""
+    """Delete a system that has no response and that no run asked.
+
+    Raises:
+        SystemRefused: results rest on it.
+    """
     if system.responses.exists() or system.runs.exists():
         raise SystemRefused(f"{system} has responses or runs and cannot be deleted. Retire it instead.")
     record(actor, "system.deleted", NamedSubject(str(system), system.pk), asking=system.asking)

@@ -138,7 +138,11 @@ def _words(value: object) -> str:
 
 
 def file_template(value: object) -> str:
-    """Return the template of a file name. Raises: ValueError: it is none; the message says what to write."""
+    """Return the template of a file name.
+
+    Raises:
+        ValueError: it is none; the message says what to write.
+    """
     text = _text(value)
     if re.search("[{}]", _PLACEHOLDER.sub("", text)) or not _base_name(text):
         raise _Wrong("Write a file name, in which {dataset_short_name}, {model_id} and {prompt_version} may stand.")

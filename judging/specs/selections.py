@@ -100,7 +100,11 @@ def draw_keys(keys: Iterable[str], *, limit: int | None, seed: int) -> list[str]
 
 
 def check_names(names: Sequence[str], existing_names: Sequence[str], *, what: str, owner: str) -> None:
-    """Pass where all names are known. Raises: SelectionRefused: names the unknown ones, and what they are close to."""
+    """Pass where all names are known.
+
+    Raises:
+        SelectionRefused: names the unknown ones, and what they are close to.
+    """
     missing = [name for name in names if name not in set(existing_names)]
     if not missing:
         return

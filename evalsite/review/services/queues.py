@@ -285,7 +285,11 @@ def save_view(*, queue: Queue, name: str, query: str, actor: User | None) -> Que
 
 @transaction.atomic
 def delete_queue(*, queue: Queue, actor: User | None) -> Queue:
-    """Delete a queue with its items, annotations and final labels. Raises: InUse: something rests on it."""
+    """Delete a queue with its items, annotations and final labels.
+
+    Raises:
+        InUse: something rests on it.
+    """
     queue = lock_row(Queue, queue.pk)
     found = dependents_of(queue)
     record(actor, "queue.deleted", str(queue), queue=queue.pk, **found.counts(found.gone))

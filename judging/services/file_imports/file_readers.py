@@ -54,7 +54,11 @@ class CheckedFiles(Protocol):
         """Return the images by hash that the preview shows and that are not stored yet."""
 
     def open_written(self, watch: Watch) -> AbstractContextManager[WrittenFiles]:
-        """Write what was read into a batch, for `use` within the block. Raises: ImportRefused: it cannot be stored."""
+        """Write what was read into a batch, for `use` within the block.
+
+        Raises:
+            ImportRefused: it cannot be stored.
+        """
 
 
 CheckFiles: TypeAlias = "Callable[[Files, ImportOptions, Watch], CheckedFiles]"  # says what an import would store

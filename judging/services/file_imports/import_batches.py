@@ -100,7 +100,11 @@ class BatchWriter:
             self.add_part(partial(_insert_all, statement, part), len(part))
 
     def add_part(self, insert: Callable[[], object], count: int) -> None:
-        """Store `count` rows by a function of one's own. Raises: BatchLost: the batch is gone."""
+        """Store `count` rows by a function of one's own.
+
+        Raises:
+            BatchLost: the batch is gone.
+        """
         self.watch("storing", self.done, self.total)
         persistently(partial(self._insert, insert))
         self.done += count

@@ -42,12 +42,20 @@ def store_stream(*, name: str, stream: BinaryIO, at: datetime) -> None:
 
 
 def read_bytes(name: str) -> bytes:
-    """Return the bytes kept under a name. Raises: BytesMissing: there are none."""
+    """Return the bytes kept under a name.
+
+    Raises:
+        BytesMissing: there are none.
+    """
     return b"".join(read_chunks(name))
 
 
 def read_chunks(name: str) -> Iterator[bytes]:
-    """Yield the bytes kept under a name, a part at a time. Raises: BytesMissing: there are none."""
+    """Yield the bytes kept under a name, a part at a time.
+
+    Raises:
+        BytesMissing: there are none.
+    """
     parts = UploadPart.objects.filter(name=name).order_by("number").values_list("data", flat=True)
     is_empty = True
     for part in parts.iterator(chunk_size=PARTS_AT_ONCE):
@@ -80,7 +88,11 @@ def store_upload(data: bytes, *, at: datetime) -> str:
 
 
 def read_upload(token: str) -> bytes:
-    """Return the bytes of a kept upload. Raises: UploadExpired: there is none, or no longer."""
+    """Return the bytes of a kept upload.
+
+    Raises:
+        UploadExpired: there is none, or no longer.
+    """
     try:
         if not _TOKEN.fullmatch(token):
             raise BytesMissing(token)

@@ -81,7 +81,11 @@ class ProgressWriter:
         self.last: ImportProgress | None = None
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Note how far it is. Raises: ImportStopped: nobody wants it any more."""
+        """Note how far it is.
+
+        Raises:
+            ImportStopped: nobody wants it any more.
+        """
         at, last = self.now(), self.last
         is_new = last is None or last.stage != stage
         if not is_new and last is not None and (at - last.at).total_seconds() < EVERY_SECONDS:

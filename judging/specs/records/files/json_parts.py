@@ -63,7 +63,11 @@ class BadJson(ValueError):
 
 
 def decode_line(text: str, line: int) -> Any:
-    """Return the JSON value that a line is. Raises: BadJson: it is none."""
+    """Return the JSON value that a line is.
+
+    Raises:
+        BadJson: it is none.
+    """
     try:
         value, end = _DECODER.raw_decode(text, 0 if text[:1] == "{" else _end_of_space(text, 0))
         if text[end:] != "\n" and _end_of_space(text, end) < len(text):
@@ -139,7 +143,11 @@ class Cursor:
         return True
 
     def need(self, marks: str) -> str:
-        """Go past the next character, which must be one of these. Raises: BadJson: it is another."""
+        """Go past the next character, which must be one of these.
+
+        Raises:
+            BadJson: it is another.
+        """
         found = self.peek()
         if not found or found not in marks:
             failure = json.JSONDecodeError(f"Expecting '{marks[0]}' delimiter", self._text, self._place)
@@ -148,7 +156,11 @@ class Cursor:
         return found
 
     def value(self) -> Any:
-        """Return the next value, whole and storable. Raises: BadJson: it is none."""
+        """Return the next value, whole and storable.
+
+        Raises:
+            BadJson: it is none.
+        """
         self.peek()
         while True:
             try:

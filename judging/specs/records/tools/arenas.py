@@ -56,21 +56,33 @@ def side(column: str, text: object, system: str = "", **more: object) -> Reply:
 
 
 def pair(a: Reply, b: Reply) -> tuple[Reply, Reply]:
-    """Return two responses. Raises: NotReadable: one of both has a system and the other has none."""
+    """Return two responses.
+
+    Raises:
+        NotReadable: one of both has a system and the other has none.
+    """
     if bool(a.row.system) != bool(b.row.system):
         raise NotReadable(f"The row does not say which system {(b if a.row.system else a).column} is of.")
     return a, b
 
 
 def asks(question: JsonDict, id_: str = "") -> JsonDict:
-    """Return what a row asks. Raises: NotReadable: it asks nothing."""
+    """Return what a row asks.
+
+    Raises:
+        NotReadable: it asks nothing.
+    """
     if not (question.get("messages") or as_text(question.get("prompt")).strip()):
         raise NotReadable(f"The row {id_} has no question.".replace("  ", " "))
     return question
 
 
 def chosen(value: object, meaning: dict[float, Choice], name: str) -> Choice:
-    """Return what a number of a set chooses. Raises: NotReadable: the set does not use this value."""
+    """Return what a number of a set chooses.
+
+    Raises:
+        NotReadable: the set does not use this value.
+    """
     number = as_number(value)
     if number is None or number not in meaning:
         raise NotReadable(f"{name} is {as_text(value)!r}, which chooses none of the two responses.")
