@@ -13,7 +13,7 @@ from judging.specs.files.findings import Problem, Severity, said_once
 from judging.specs.pictures import PictureFile
 from judging.specs.records import names
 from judging.specs.records.collected import Collected
-from judging.specs.records.columns import CHOSEN, RESPONDS
+from judging.specs.records.columns import ASKS, CHOSEN, RESPONDS, option
 from judging.specs.records.file_records import (
     FileRecords,
     ParsedFile,
@@ -26,7 +26,7 @@ from judging.specs.records.file_records import (
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import CaseRecord, Place, ResponseRecord
 from judging.specs.records.parts import RecordOptions
-from judging.specs.records.values import as_text
+from judging.specs.records.values import as_text, has_words
 
 LIMITS = {"key": 200, "criterion": 100, "scenario": 100, "language": 40, "system_a": 200, "system_b": 200}
 TEXT_LIMIT = 200_000
@@ -107,7 +107,7 @@ def read_materials(
         return ParsedFile(None, tuple(records.problems), records.columns)
     reader = _MaterialReader(records)
     rows = reader.rows()
-    problems = [*records.problems, *said_once(reader.problems)]
+    problems = [*records.problems, *_unasked(records), *said_once(reader.problems)]
     if any(row.severity is Severity.ERROR for row in problems):
         return ParsedFile(None, tuple(problems), records.columns)
     labels = LabelFileReader(records)
@@ -131,6 +131,19 @@ def _answer_of(records: FileRecords) -> str:
     read = [use for use in records.columns if use not in answers or records.collected is not None]
     is_one = len(answers) == 1 and not any(use.role in RESPONDS for use in read)
     return answers[0].name if is_one else ""
+
+
+def _unasked(records: FileRecords) -> Iterator[Problem]:
+    """Ask about texts beside responses where no column holds what is asked, which annotators would not see."""
+    details = [use for use in records.columns if use.role == Holds.DETAIL and use.why != CHOSEN and use.samples]
+    texts = [use.name for use in details if all(map(has_words, use.samples)) and not names.is_known(use.name)]
+    if texts and records.column_of(*RESPONDS) and not records.column_of(*ASKS):
+        text = f"{', '.join(texts)} may hold what is asked, which no column is known to hold."
+        hint = f"If so, say {option(Holds.PROMPT, texts[0])}; if not, {option(Holds.DETAIL, *texts)}."
+        page_hint = f"Choose {Holds.PROMPT.label} or {Holds.DETAIL.label}."
+        yield problem(
+            records.name, "", text, hint=hint, page_hint=page_hint, code="queue-columns", columns=tuple(texts)
+        )
 
 
 def _kept(name: str, hidden: Sequence[str]) -> Iterator[Problem]:

@@ -191,3 +191,22 @@ def test_read_materials_takes_the_last_reply_of_conversations_that_name_no_syste
 
     assert (row.question, row.response_a, row.system_a) == ("Why is it so?", "Because it is.", "")
     assert [problem.message for problem in refused.errors] == ["The file has no responses."]
+
+
+def test_read_materials_asks_which_column_beside_an_id_holds_what_is_asked() -> None:
+    data = b"uid,customer_message,reply,topic\na,Where is my parcel?,It is on its way.,post\n"
+    data += b"b,Who took it?,Ann took it.,post\n"
+
+    refused = read_materials(data, "f.csv")
+    rows = rows_of(read_materials(data, "f.csv", options=RecordOptions(columns={"customer_message": "prompt"})))
+    alone = rows_of(read_materials(data, "f.csv", options=RecordOptions(columns={"customer_message": "detail"})))
+
+    assert [str(problem) for problem in refused.errors] == [
+        "f.csv: customer_message may hold what is asked, which no column is known to hold. If so, say "
+        "--map prompt=customer_message; if not, --map detail=customer_message."
+    ]
+    assert [(row.question, row.response_a) for row in rows] == [
+        ("Where is my parcel?", "It is on its way."),
+        ("Who took it?", "Ann took it."),
+    ]
+    assert [row.question for row in alone] == ["", ""]
