@@ -491,10 +491,8 @@ def _store(
 ) -> StoredLabels:
     """Store the labels of some hundred debates at a time, so that no transaction is long."""
     new = changed = 0
-    ids = sorted(verdicts)
-    for start in range(0, len(ids), BATCH):
-        some = {debate_id: verdicts[debate_id] for debate_id in ids[start : start + BATCH]}
-        counts = _store_some(some, upload=upload, at=at)
+    for some in batches(sorted(verdicts.items()), BATCH):
+        counts = _store_some(dict(some), upload=upload, at=at)
         new, changed = new + counts[0], changed + counts[1]
     raters = tuple(sorted({rater for by_rater in verdicts.values() for rater in by_rater}))
     if new or changed:
@@ -541,8 +539,7 @@ def delete_labels(*, debate_set: DebateSet, file: str, actor: User | None) -> in
     """
     labels = OutsideLabel.objects.filter(debate__debate_set=debate_set, source=file)
     ids, deleted = sorted(set(labels.values_list("debate_id", flat=True))), 0
-    for start in range(0, len(ids), BATCH):
-        some = ids[start : start + BATCH]
+    for some in batches(ids, BATCH):
         with transaction.atomic():
             deleted += labels.filter(debate__in=some).delete()[0]
             labels_changed.send(sender=OutsideLabel, debate_ids=some)

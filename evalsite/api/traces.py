@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 
@@ -22,7 +22,7 @@ from django_rq import job
 
 from evalsite.accounts.audit import NamedSubject, record
 from evalsite.api.models import BufferedSpan, BufferedTrace, TraceSource
-from evalsite.base.rows import lock_row
+from evalsite.base.rows import batches, lock_row
 from evalsite.base.types import Refused
 from judging.services.long_jobs import enqueue_once
 from judging.specs.records.files.otlp import SentSpan
@@ -110,18 +110,14 @@ def _traces(source: TraceSource, ids: Sequence[str], *, at: datetime) -> list[Bu
     """Return the traces of these ids, made where they are not there yet."""
     made = [BufferedTrace(source=source, trace_id=id_, received_at=at) for id_ in ids]
     BufferedTrace.objects.bulk_create(made, batch_size=PARAMETERS, ignore_conflicts=True)
-    return [trace for part in _parts(ids) for trace in source.traces.filter(trace_id__in=part)]
+    return [trace for part in batches(ids, PARAMETERS) for trace in source.traces.filter(trace_id__in=part)]
 
 
 def _known_ids(trace: BufferedTrace, ids: Sequence[str]) -> list[str]:
     if not trace.span_count:
         return []
-    known = (trace.spans.filter(span_id__in=part).values_list("span_id", flat=True) for part in _parts(ids))
-    return [id_ for part in known for id_ in part]
-
-
-def _parts(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (ids[start : start + PARAMETERS] for start in range(0, len(ids), PARAMETERS))
+    stored = trace.spans.values_list("span_id", flat=True)
+    return [id_ for part in batches(ids, PARAMETERS) for id_ in stored.filter(span_id__in=part)]
 
 
 def with_counts(sources: QuerySet[TraceSource]) -> QuerySet[TraceSource]:

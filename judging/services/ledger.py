@@ -13,7 +13,7 @@ from typing import Any
 from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 
-from evalsite.base.rows import row_pages
+from evalsite.base.rows import batches, row_pages
 from evalsite.base.types import JsonDict, JsonObject
 from judging.llm.chat import (
     NO_DETAILS,
@@ -74,12 +74,11 @@ def finished_keys(keys: Collection[str], *, at: datetime) -> set[str]:
 
 
 def _reusable(keys: Collection[str], at: datetime) -> Iterator[QuerySet[Call]]:
-    ordered = list(dict.fromkeys(keys))
     usable = Q(status=ReplyStatus.FINISHED, pruned_at=None, superseded_at=None)
     for endpoint_id, days in _reuse_days():
         usable &= ~Q(endpoint_id=endpoint_id, finished_at__lt=at - timedelta(days=days))
-    for start in range(0, len(ordered), LOOK_UP_SIZE):
-        yield Call.objects.filter(usable, key__in=ordered[start : start + LOOK_UP_SIZE])
+    for some in batches(dict.fromkeys(keys), LOOK_UP_SIZE):
+        yield Call.objects.filter(usable, key__in=some)
 
 
 def _reuse_days() -> list[tuple[int, int]]:
@@ -157,9 +156,8 @@ def store_prompts(message_lists: Sequence[object]) -> list[int]:
 
 def _prompts_of(digests: Sequence[str]) -> dict[str, int]:
     prompt_ids: dict[str, int] = {}
-    for start in range(0, len(digests), LOOK_UP_SIZE):
-        rows = CallPrompt.objects.filter(digest__in=digests[start : start + LOOK_UP_SIZE])
-        prompt_ids |= dict(rows.values_list("digest", "pk"))
+    for some in batches(digests, LOOK_UP_SIZE):
+        prompt_ids |= dict(CallPrompt.objects.filter(digest__in=some).values_list("digest", "pk"))
     return prompt_ids
 
 

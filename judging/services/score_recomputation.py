@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from uuid import uuid4
@@ -15,7 +14,7 @@ from django.db.models.functions import Now
 
 from evalsite.accounts.audit import record
 from evalsite.base import signals
-from evalsite.base.rows import check_owner, lock_row
+from evalsite.base.rows import batches, check_owner, lock_row
 from evalsite.base.types import JsonDict, JsonObject, Refused
 from judging.grading.grades import EsiOptions, EsiStatus
 from judging.judges.judge_kinds import BadJudgeOption
@@ -50,17 +49,12 @@ CHUNK = 500
 SCORE_FIELDS = ("status", "value", "full", "share", "flags", "detail")
 
 
+# a score as it is to be, its value before, and why its task counts as failed; empty where it is done
+_NewScore = tuple[Score, float | None, str]
+
+
 class RescoringRefused(Refused):
     """The scores cannot be computed again like that; the message is shown on the page."""
-
-
-@dataclass(frozen=True, slots=True)
-class _NewScore:
-    """A score as it is to be, and why its task counts as failed; empty where it is done."""
-
-    score: Score
-    before: float | None
-    failure: str
 
 
 @transaction.atomic
@@ -185,7 +179,7 @@ def _judge_scores(evaluator: RunEvaluator) -> Iterator[_NewScore]:
             verdict: Verdict | None = row.verdict
             assert verdict is not None
             fields = judge_score_fields(judge.score(verdict.value or {}, subject))
-            yield _NewScore(_filled(row, fields), row.value, "" if fields["value"] is not None else "incomplete")
+            yield _filled(row, fields), row.value, "" if fields["value"] is not None else "incomplete"
 
 
 def _material(evaluator: RunEvaluator, rows: Sequence[Score]) -> tuple[dict[int, Case], dict[str, JsonDict]]:
@@ -228,14 +222,14 @@ def _index_score(
         options=options,
     )
     status = EsiStatus(item.status)
-    return _NewScore(_filled(row, index_fields(score, status)), row.value, failure_of(verdicts, status))
+    return _filled(row, index_fields(score, status)), row.value, failure_of(verdicts, status)
 
 
 def _parts(rows: QuerySet[Score]) -> Iterator[list[Score]]:
     """Yield the rows part by part. Nothing is being read while a part is written: SQLite would refuse to write then."""
     ids = list(rows.values_list("pk", flat=True))
-    for start in range(0, len(ids), CHUNK):
-        yield list(rows.filter(pk__in=ids[start : start + CHUNK]))
+    for some in batches(ids, CHUNK):
+        yield list(rows.filter(pk__in=some))
 
 
 def _filled(row: Score, fields: JsonObject) -> Score:
@@ -248,26 +242,21 @@ def _filled(row: Score, fields: JsonObject) -> Score:
 def _store(evaluator: RunEvaluator, new_scores: Iterator[_NewScore]) -> tuple[int, int]:
     """Write the new scores, move tasks between done and failed where a score came or went, and count again."""
     total = changed = 0
-    part: list[_NewScore] = []
-    for new in new_scores:
-        total += 1
-        changed += new.before != new.score.value
-        part.append(new)
-        if len(part) == CHUNK:
-            persistently(partial(_write, evaluator, part))
-            part = []
-    persistently(partial(_write, evaluator, part))
+    for part in batches(new_scores, CHUNK):
+        total += len(part)
+        changed += sum(before != score.value for score, before, _ in part)
+        persistently(partial(_write, evaluator, part))
     return (total, changed)
 
 
 @transaction.atomic
 def _write(evaluator: RunEvaluator, part: Sequence[_NewScore]) -> None:
     _check_begun(evaluator)
-    Score.objects.bulk_update([new.score for new in part], SCORE_FIELDS)
+    Score.objects.bulk_update([score for score, _, _ in part], SCORE_FIELDS)
     tasks = RunTask.objects.filter(evaluator=evaluator, status__in=[TaskStatus.DONE, TaskStatus.FAILED])
     by_failure: dict[str, list[int]] = {}
-    for new in part:
-        by_failure.setdefault(new.failure, []).append(new.score.response_id)
+    for score, _, failure in part:
+        by_failure.setdefault(failure, []).append(score.response_id)
     for failure, responses in by_failure.items():
         status = TaskStatus.FAILED if failure else TaskStatus.DONE
         tasks.filter(response_id__in=responses).update(status=status, failure_kind=failure)

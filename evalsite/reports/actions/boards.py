@@ -13,6 +13,7 @@ from evalsite.base.actions.declarations import CREATE, DELETE, ActionCall, NoInp
 from evalsite.base.actions.reports import PValueColumn, Report, ReportColumn, ReportTable, ScoreColumn, plain_columns
 from evalsite.base.command_base import BadInput, pick
 from evalsite.base.formats import ScoreScale, in_numbers, read_scale
+from evalsite.base.rows import batches
 from evalsite.base.types import JsonDict, Refused
 from evalsite.reports import jobs
 from evalsite.reports.forms import (
@@ -314,8 +315,7 @@ LEADERBOARD_REPORT = Report(
 def _pair_cases(shown: GatedBoard) -> Iterator[ReportContent]:
     """Yield the cases of a comparison with both responses."""
     cases = shown.content["cases"]
-    for start in range(0, len(cases), CHUNK):
-        part = cases[start : start + CHUNK]
+    for part in batches(cases, CHUNK):
         responses = Response.objects.select_related("prompt").in_bulk({pk for row in part for pk in row["responses"]})
         for case in part:
             first, second = (responses.get(pk) for pk in case["responses"])

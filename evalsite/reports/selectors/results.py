@@ -16,6 +16,7 @@ from django.db.models import BooleanField, ExpressionWrapper, FloatField, Q, Que
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Length, Substr
 
+from evalsite.base.rows import batches
 from evalsite.base.types import JsonObject
 from evalsite.reports.selectors.annotations import ScaledAnswers, answers_of
 from evalsite.reports.selectors.graders import Grader
@@ -400,9 +401,9 @@ class ResponseFacts:
 
 def response_facts(response_ids: Iterable[int]) -> dict[int, ResponseFacts]:
     """Return the facts by response. One query for each thousand texts."""
-    ids, facts = sorted(set(response_ids)), dict[int, ResponseFacts]()
-    for start in range(0, len(ids), RESPONSE_FACTS_CHUNK):
-        rows = Response.objects.filter(pk__in=ids[start : start + RESPONSE_FACTS_CHUNK]).order_by("pk")
+    facts = dict[int, ResponseFacts]()
+    for ids in batches(sorted(set(response_ids)), RESPONSE_FACTS_CHUNK):
+        rows = Response.objects.filter(pk__in=ids).order_by("pk")
         for pk, text, model, name in rows.values_list("pk", "text", "system__model", "system__name"):
             facts[pk] = ResponseFacts(approximate_tokens(text), formatting_marks(text), model_family(model or name))
     return facts
@@ -410,18 +411,17 @@ def response_facts(response_ids: Iterable[int]) -> dict[int, ResponseFacts]:
 
 def response_lengths(response_ids: Iterable[int]) -> dict[int, int]:
     """Return the number of characters of each response; the database counts them."""
-    ids, lengths = sorted(set(response_ids)), dict[int, int]()
-    for start in range(0, len(ids), MANY):
-        rows = Response.objects.filter(pk__in=ids[start : start + MANY]).order_by()
-        lengths |= dict(rows.values_list("pk", Length("text")))
+    lengths = dict[int, int]()
+    for ids in batches(sorted(set(response_ids)), MANY):
+        lengths |= dict(Response.objects.filter(pk__in=ids).order_by().values_list("pk", Length("text")))
     return lengths
 
 
 def output_tokens(response_ids: Iterable[int]) -> dict[int, int]:
     """Return the number of tokens of the responses that were imported with it."""
-    ids, counts = sorted(set(response_ids)), dict[int, int]()
-    for start in range(0, len(ids), MANY):
-        rows = Response.objects.filter(pk__in=ids[start : start + MANY], completion_tokens__isnull=False).order_by()
+    counts = dict[int, int]()
+    for ids in batches(sorted(set(response_ids)), MANY):
+        rows = Response.objects.filter(pk__in=ids, completion_tokens__isnull=False).order_by()
         counts |= {pk: tokens for pk, tokens in rows.values_list("pk", "completion_tokens") if tokens is not None}
     return counts
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 from django.db.models import Exists, OuterRef, QuerySet
 
 from debate.models import Debate
+from evalsite.base.rows import batches
 from evalsite.base.types import JsonDict, JsonObject
 from evalsite.review.models import FinalLabel, LabelTable, Material, Provenance, Queue, Referral, ReviewItem, Subject
 from evalsite.review.questions.answer_forms import (
@@ -143,10 +144,9 @@ def labels_by(rows: QuerySet[FinalLabel], by: str) -> dict[Any, KnownLabel]:
     return informed | blind
 
 
-def chunks(ids: Sequence[Key]) -> Iterator[Sequence[Key]]:
+def chunks(ids: Iterable[Key]) -> Iterator[list[Key]]:
     """Yield as many keys at a time as one query takes."""
-    for start in range(0, len(ids), CHUNK):
-        yield ids[start : start + CHUNK]
+    return batches(ids, CHUNK)
 
 
 def machine_labels(*, queue: Queue, item_ids: Collection[int], judge: str = "") -> dict[int, str]:
@@ -758,7 +758,7 @@ def first_cases(suite_id: int) -> dict[int, Case]:
 
 def subjects_by_key(keys: Iterable[str]) -> dict[str, Subject]:
     """Return the stored subjects with these keys."""
-    unique_keys, subjects = list(dict.fromkeys(keys)), dict[str, Subject]()
-    for start in range(0, len(unique_keys), CHUNK):
-        subjects |= {row.key: row for row in Subject.objects.filter(key__in=unique_keys[start : start + CHUNK])}
+    subjects = dict[str, Subject]()
+    for some in chunks(dict.fromkeys(keys)):
+        subjects |= {row.key: row for row in Subject.objects.filter(key__in=some)}
     return subjects

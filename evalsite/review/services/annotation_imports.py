@@ -85,8 +85,8 @@ def import_annotations(
     _add_people(plan.unknown, actor)
     ids = _people_of(plan, people)
     stored = [(change, _item_of(change, queue, people, ids, at)) for change in plan.changes]
-    for start in range(0, len(stored), BATCH):
-        _store(stored[start : start + BATCH], ids, file.name)
+    for some in batches(stored, BATCH):
+        _store(some, ids, file.name)
     if any(
         change.status == ItemStatus.NEEDS_ADJUDICATION for change in plan.changes
     ):  # before the queue's row, as who answers does

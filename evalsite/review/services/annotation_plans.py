@@ -9,6 +9,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
+from evalsite.base.rows import batches
 from evalsite.review.models import LEFT_OUT, Annotation, Queue, ReviewItem
 from evalsite.review.questions.forms import LETTERS
 from evalsite.review.questions.scales import labels_from_json
@@ -109,8 +110,7 @@ def plan_import(*, queue: Queue, file: AnnotationFile, people: PeopleChoice, at:
     for location, text, hint in matches.problems:
         planner.say(location, text, hint=hint)
     matched = [item_acts for item_acts in file.items if item_acts.facts.item in matches.by_item]
-    for start in range(0, len(matched), CHUNK):
-        chunk = matched[start : start + CHUNK]
+    for chunk in batches(matched, CHUNK):
         ids = [pk for item_acts in chunk if (pk := matches.by_item[item_acts.facts.item].item_id) is not None]
         rows = act_rows(queue, item_ids=ids)
         here = {item_acts.facts.item: item_acts for item_acts in group(("", row) for row in rows)}
@@ -476,10 +476,8 @@ def match_items(*, queue: Queue, items: Sequence[ActsOfItem], names: Mapping[str
 
 def _hashes(queue: Queue, ids: set[int]) -> dict[int, str]:
     hashes: dict[int, str] = {}
-    sorted_ids = sorted(ids)
-    for start in range(0, len(sorted_ids), CHUNK):
-        rows = queue.items.filter(pk__in=sorted_ids[start : start + CHUNK]).values_list("pk", "content_hash")
-        hashes |= dict(rows)
+    for some in batches(sorted(ids), CHUNK):
+        hashes |= dict(queue.items.filter(pk__in=some).values_list("pk", "content_hash"))
     return hashes
 
 
@@ -489,11 +487,9 @@ def _identity(facts: ItemRecord) -> Identity:
 
 
 def _alike(queue: Queue, items: Iterable[ActsOfItem]) -> dict[Identity, list[int]]:
-    hashes = sorted({item.facts.item_hash for item in items})
     item_ids: dict[Identity, list[int]] = {}
-    for start in range(0, len(hashes), CHUNK):
-        chunk = queue.items.filter(content_hash__in=hashes[start : start + CHUNK], retest_of=None).order_by("pk")
-        for identity, pk in _identities(chunk):
+    for hashes in batches(sorted({item.facts.item_hash for item in items}), CHUNK):
+        for identity, pk in _identities(queue.items.filter(content_hash__in=hashes, retest_of=None).order_by("pk")):
             item_ids.setdefault(identity, []).append(pk)
     return item_ids
 

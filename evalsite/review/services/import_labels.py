@@ -345,8 +345,8 @@ class _Keeper:
         ids = sorted({pk for item in table.items.values() for pk in item.responses})
         contents: dict[int, tuple[Content, int, int]] = {}
         columns = ["pk", "text_hash", "prompt_id", "prompt__content_hash", "prompt__benchmark_id"]
-        for start in range(0, len(ids), CHUNK):
-            rows = Response.objects.filter(pk__in=ids[start : start + CHUNK])
+        for some in batches(ids, CHUNK):
+            rows = Response.objects.filter(pk__in=some)
             for row in rows.values_list(*columns, *(["messages"] if table.turn else [])):
                 pk, text_hash, prompt_id, prompt_hash, benchmark_id = row[:5]
                 turns = sum(turn["role"] == "assistant" for turn in row[5]) if table.turn else 1
@@ -478,8 +478,8 @@ def delete_imported_labels(upload: Upload, actor: User | None) -> None:
     for table in LabelTable.objects.filter(upload=upload).order_by("pk"):
         subject_ids = list(table.final_labels.values_list("subject_id", flat=True))
         delete_labels(table=table, actor=actor)
-        for start in range(0, len(subject_ids), BATCH):  # those that nothing else asks about would keep their cases
-            rows = Subject.objects.filter(pk__in=subject_ids[start : start + BATCH])
+        for some in batches(subject_ids, BATCH):  # those that nothing else asks about would keep their cases
+            rows = Subject.objects.filter(pk__in=some)
             rows.filter(final_labels=None, items=None, referrals=None).delete()
 
 
@@ -502,9 +502,9 @@ def keep_debate_labels(*, debate_ids: Iterable[int], at: datetime) -> None:
     A pair has one label of its blind raters and one of the others at most: the most frequent answer, none where two are
     equally frequent. Debates of equal content are one pair, of which a rater's newest answer counts.
     """
-    ids, parts, changed = sorted(debate_ids), RubricParts(), 0
-    for start in range(0, len(ids), PAIRS_AT_ONCE):
-        changed += _keep(ids[start : start + PAIRS_AT_ONCE], parts, at)
+    parts, changed = RubricParts(), 0
+    for some in batches(sorted(debate_ids), PAIRS_AT_ONCE):
+        changed += _keep(some, parts, at)
     if changed:
         labels_imported.send(sender=FinalLabel)
 

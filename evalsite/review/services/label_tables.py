@@ -176,9 +176,8 @@ def _compare(plan: LabelPlan, by_key: dict[str, LabelledSubject], upload: LabelU
 
 
 def _of_subjects(rows: QuerySet[Any], names: Mapping[int, str]) -> Iterator[Any]:
-    ids = list(names)
-    for start in range(0, len(ids), BATCH):
-        yield from rows.filter(subject__in=ids[start : start + BATCH])
+    for some in batches(names, BATCH):
+        yield from rows.filter(subject__in=some)
 
 
 def _contradiction(plan: LabelPlan, subject: LabelledSubject, label: str, former: FinalLabel) -> Problem:
@@ -376,8 +375,7 @@ def labelled_subjects(
         else:
             resolved.append((row, row.response, response_id))
     parts, cases = RubricParts(), first_cases(evaluator.run.suite_id)
-    for start in range(0, len(resolved), CHUNK):
-        chunk = resolved[start : start + CHUNK]
+    for chunk in batches(resolved, CHUNK):
         responses = Response.objects.filter(pk__in={pk for _, _, pk in chunk}).select_related("prompt")
         facts = dict[int, SubjectFacts]()
         for stored in responses.defer("text", "prompt__text"):
@@ -413,8 +411,8 @@ class _Responses:
     @staticmethod
     def _read(ids: Sequence[int]) -> Mapping[tuple[str, str], dict[int, int]]:
         by_system: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)
-        for start in range(0, len(ids), CHUNK):
-            rows = Response.objects.filter(pk__in=ids[start : start + CHUNK])
+        for some in batches(ids, CHUNK):
+            rows = Response.objects.filter(pk__in=some)
             for pk, key, system, attempt in rows.values_list("pk", "prompt__key", "system__name", "attempt"):
                 by_system[key, system.casefold()][attempt] = pk
         return dict(by_system)

@@ -13,6 +13,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from evalsite.base.rows import batches
 from evalsite.base.types import JsonDict
 from judging.models import Benchmark, ImportBatch, ImportStatus, Prompt, Response, Rubric, Score, Suite, Upload, Verdict
 from judging.services.file_imports.import_batches import open_batch
@@ -193,8 +194,7 @@ def _case_sample(case: CaseRecord) -> JsonDict:
 
 def _responses_to(benchmark: Benchmark | None, keys: Sequence[str]) -> int:
     total = 0
-    for start in range(0, len(keys) if benchmark else 0, BATCH):
-        batch = keys[start : start + BATCH]
+    for batch in batches(keys if benchmark else (), BATCH):
         total += Response.objects.filter(
             prompt__benchmark=benchmark, prompt__key__in=batch, superseded_at__isnull=True
         ).count()
@@ -245,8 +245,7 @@ def _responses_part(intake: Intake, plan: ResponsePlan, suite: Suite | None) -> 
 
 def _assessed(responses: Sequence[int]) -> int:
     total = 0
-    for start in range(0, len(responses), BATCH):
-        batch = responses[start : start + BATCH]
+    for batch in batches(responses, BATCH):
         total += Score.objects.filter(response_id__in=batch).count()
         total += Verdict.objects.filter(response_id__in=batch).count()
     return total

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import partial
 
+from evalsite.base.rows import batches
 from evalsite.base.types import JsonDict
 from judging.models import BatchPicture, ImportBatch, Picture, Upload
 from judging.services.file_imports import upload_store
@@ -22,7 +23,7 @@ def write_pictures(*, batch: ImportBatch, files: Mapping[str, PictureFile], watc
     stored = stored_digests(files)
     new = [file for digest, file in sorted(files.items()) if digest not in stored]
     writer = BatchWriter(batch, watch, len(new))
-    for part in _parts(new):
+    for part in batches(new, AT_ONCE):
         rows = [BatchPicture(batch=batch, **_stored_fields(file)) for file in part]
         writer.add_part(partial(BatchPicture.objects.bulk_create, rows), len(rows))
 
@@ -41,17 +42,17 @@ def use_pictures(*, batch: ImportBatch, at: datetime) -> None:
 def store_pictures(*, files: Mapping[str, PictureFile], at: datetime) -> None:
     """Store at once the images that are not stored yet. Within a transaction."""
     stored = stored_digests(files)
-    for part in _parts([file for digest, file in sorted(files.items()) if digest not in stored]):
+    new = (file for digest, file in sorted(files.items()) if digest not in stored)
+    for part in batches(new, AT_ONCE):
         rows = [Picture(**_stored_fields(file), created_at=at) for file in part]
         Picture.objects.bulk_create(rows, ignore_conflicts=True)
 
 
 def stored_digests(digests: Iterable[str]) -> set[str]:
     """Return those of the hashes whose images are stored."""
-    ordered, stored = sorted(digests), set[str]()
-    for start in range(0, len(ordered), LOOK_UP_SIZE):
-        rows = Picture.objects.filter(pk__in=ordered[start : start + LOOK_UP_SIZE])
-        stored |= set(rows.values_list("digest", flat=True))
+    stored = set[str]()
+    for some in batches(sorted(digests), LOOK_UP_SIZE):
+        stored |= set(Picture.objects.filter(pk__in=some).values_list("digest", flat=True))
     return stored
 
 
@@ -69,10 +70,6 @@ def preview_picture(*, upload: Upload, digest: str) -> bytes:
     """
     stored = Picture.objects.filter(pk=digest).first()
     return upload_store.read_bytes(f"{upload.bytes_name}/{digest}") if stored is None else bytes(stored.data)
-
-
-def _parts(files: Sequence[PictureFile]) -> Iterable[Sequence[PictureFile]]:
-    return (files[start : start + AT_ONCE] for start in range(0, len(files), AT_ONCE))
 
 
 def _stored_fields(file: PictureFile) -> JsonDict:

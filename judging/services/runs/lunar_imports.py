@@ -17,6 +17,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils.text import slugify
 
+from evalsite.base.rows import batches
 from evalsite.base.tables import write_zip
 from evalsite.base.types import JsonDict, JsonObject
 from judging.grading.grades import DEFAULT_WEIGHTS, SUB_SCORES, BadEsiOption, EsiOptions, EsiStatus, keyword_list
@@ -456,13 +457,8 @@ def _rows(run: Run, system: System) -> Iterator[JsonDict]:
 
 def _item_rows(run_scores: _RunScores) -> Iterator[JsonDict]:
     items = EsiItem.objects.filter(run=run_scores.run, system=run_scores.system).order_by("position")
-    chunk: list[EsiItem] = []
-    for item in items.select_related("case__prompt", "response").iterator(chunk_size=CHUNK):
-        chunk.append(item)
-        if len(chunk) == CHUNK:
-            yield from _chunk_rows(run_scores, chunk)
-            chunk = []
-    yield from _chunk_rows(run_scores, chunk)
+    for chunk in batches(items.select_related("case__prompt", "response").iterator(chunk_size=CHUNK), CHUNK):
+        yield from _chunk_rows(run_scores, chunk)
 
 
 def _chunk_rows(run_scores: _RunScores, chunk: Sequence[EsiItem]) -> Iterator[JsonDict]:

@@ -21,7 +21,7 @@ from django.db.models import Count, Sum
 
 from evalsite.accounts.audit import record
 from evalsite.base.actions.declarations import delete_with_dependents, dependents_of
-from evalsite.base.rows import lock_row
+from evalsite.base.rows import batches, lock_row
 from evalsite.base.types import JsonDict
 from judging.judges.registry import judge_kind
 from judging.judges.versions import changes_between
@@ -122,8 +122,8 @@ def _missing_tasks(run: Run) -> Iterator[Piece]:
         written = set(RunTask.objects.filter(evaluator=evaluator).values_list("response_id", flat=True))
         baseline_id = evaluator.compared_with_id  # a baseline is not compared with itself
         missing = [pk for pk, system_id in rows if pk not in written and system_id != baseline_id]
-        for start in range(0, len(missing), TASKS_AT_ONCE):
-            yield partial(_write_tasks, evaluator.pk, missing[start : start + TASKS_AT_ONCE])
+        for some in batches(missing, TASKS_AT_ONCE):
+            yield partial(_write_tasks, evaluator.pk, some)
 
 
 @transaction.atomic

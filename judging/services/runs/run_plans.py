@@ -12,6 +12,7 @@ from decimal import Decimal
 
 from django.db.models import QuerySet
 
+from evalsite.base.rows import batches
 from evalsite.base.types import JsonDict, JsonObject, Refused
 from judging.grading.grades import EsiOptions
 from judging.judges.judge_kinds import BadJudgeOption, JudgeKind
@@ -213,9 +214,7 @@ def missing_asks(run: Run) -> Iterator[list[AskKey]]:
         for case_id in by_prompt.values()
         for system in run.asked_systems
     ]
-    missing = [key for key in keys if key not in written]
-    for start in range(0, len(missing), ASK_BATCH):
-        yield missing[start : start + ASK_BATCH]
+    yield from batches((key for key in keys if key not in written), ASK_BATCH)
 
 
 def write_asks(ask_keys: Sequence[AskKey], run_id: int) -> None:
