@@ -37,6 +37,7 @@ from debate.protocol.transcripts import (
     transcript,
 )
 from debate.protocol.verdicts import POSITIONS, readable_statement, to_system_space
+from evalsite.base.rows import grouped
 from evalsite.base.types import JsonDict, JsonObject
 from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus, call_key
 from judging.llm.endpoints import EndpointKind
@@ -415,9 +416,7 @@ def debates_by_id(debate_ids: Sequence[int]) -> list[Debate]:
 
 def setups_of(debates: Sequence[Debate]) -> dict[int, DebateSetup]:
     """Return what the protocol asks in each debate, by its id. One query per set of debates."""
-    by_set: dict[int, list[Debate]] = {}
-    for debate in debates:
-        by_set.setdefault(debate.debate_set_id, []).append(debate)
+    by_set = grouped((debate.debate_set_id, debate) for debate in debates)
     setups: dict[int, DebateSetup] = {}
     for group in by_set.values():
         owner = group[0].debate_set

@@ -31,6 +31,7 @@ from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role, role_of
 from evalsite.api.problems import ROOT, problem_response
 from evalsite.base.http import PageRequest, get_view, post_view
+from evalsite.base.rows import grouped
 from evalsite.base.types import JsonDict
 from evalsite.demo.content import load_content, start_work
 from evalsite.documents import COVERAGE, find_topic, read_document, shapes_by_tool, topics_for
@@ -398,9 +399,7 @@ def _failed_runs(at: datetime) -> list[tuple[Run, list[FailureCount]]]:
     runs = list(rows.order_by("-created_at", "-pk")[:LISTED])
     tasks = RunTask.objects.filter(run__in=[run.pk for run in runs], status=TaskStatus.FAILED)
     counts = tasks.order_by().values("run", "failure_kind").annotate(n=Count("pk"))
-    kinds: dict[int, list[FailureCount]] = {}
-    for row in counts:
-        kinds.setdefault(row["run"], []).append(FailureCount(row["failure_kind"], row["n"]))
+    kinds = grouped((row["run"], FailureCount(row["failure_kind"], row["n"])) for row in counts)
     return [(run, sorted(kinds.get(run.pk, []), key=lambda kind: (-kind.count, kind.kind))) for run in runs]
 
 

@@ -24,6 +24,7 @@ from evalsite.base.types import JsonDict, JsonObject, Refused
 
 Row = TypeVar("Row", bound=Model)
 T = TypeVar("T")
+Key = TypeVar("Key")
 DEBATES, REPORTS, REVIEW = "debates/", "reports/", "review/"  # what the addresses of these apps begin with
 SHOWN_OF_TEXT = 200  # characters of one that was changed
 _CONVERTER = re.compile(r"<[^>]+>")
@@ -40,6 +41,14 @@ class Issued(Generic[Row]):
     def pk(self) -> Any:
         """The number of the row."""
         return self.row.pk
+
+
+def grouped(pairs: Iterable[tuple[Key, T]]) -> dict[Key, list[T]]:
+    """Return the values of each key in the order in which they come."""
+    groups: dict[Key, list[T]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def batches(rows: Iterable[T], size: int) -> Iterator[list[T]]:

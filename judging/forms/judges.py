@@ -16,6 +16,7 @@ from django.utils.datastructures import MultiValueDict
 
 from evalsite.base.actions.entries import TextsField
 from evalsite.base.form_fields import NameField, offer_rows
+from evalsite.base.rows import grouped
 from evalsite.base.types import JsonDict, JsonObject
 from judging.forms.endpoints import EndpointField
 from judging.judges.judge_kinds import JudgeKind, OptionField, lines_of_members, members_from_lines
@@ -134,10 +135,7 @@ class PanelMembersField(forms.CharField):
 
 def _by_kind() -> Mapping[str, list[str]]:
     """Return the names of the judges that may be members under the title of their kind."""
-    names_by_kind: dict[str, list[str]] = {}
-    for name, kind in possible_members().values_list("name", "kind"):
-        names_by_kind.setdefault(KINDS[kind].title, []).append(name)
-    return names_by_kind
+    return grouped((KINDS[kind].title, name) for name, kind in possible_members().values_list("name", "kind"))
 
 
 class JudgeFileField(forms.CharField):

@@ -22,6 +22,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet, Sum
 
 from evalsite.accounts.audit import record
+from evalsite.base.rows import grouped
 from evalsite.base.types import JsonDict, JsonObject, Refused
 from judging.llm.chat import ChatReply, ReplyStatus
 from judging.llm.endpoints import EndpointConfig, EndpointKind
@@ -381,9 +382,7 @@ def _shared_maxima(targets: Iterable[Target]) -> list[Target]:
     """Return the targets such that those with one address, key and model, which are one to the provider, keep together
     to the lowest of their maxima."""
     all_targets = list(targets)
-    alike: dict[tuple[str, str, str], list[EndpointConfig]] = {}
-    for target in all_targets:
-        alike.setdefault(target.config.identity, []).append(target.config)
+    alike = grouped((target.config.identity, target.config) for target in all_targets)
     return [
         replace(target, config=_with_lowest(target.config, alike[target.config.identity])) for target in all_targets
     ]

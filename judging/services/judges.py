@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from evalsite.accounts.audit import NamedSubject, record
+from evalsite.base.rows import grouped
 from evalsite.base.types import JsonDict, Refused
 from judging.judges.answer_prompts import OWN, SHIPPED, check_worker_prompt
 from judging.judges.judge_kinds import BadJudgeOption, JudgeKind, starting_points
@@ -57,9 +58,9 @@ class PromptFile:
 
 def read_prompts(kinds: Mapping[str, str]) -> list[PromptFile]:
     """Return every editable prompt with its versions, without counting uses."""
-    edited: dict[str, list[PromptVersion]] = {}
-    for row in PromptVersion.objects.select_related("created_by").order_by("created_at", "pk"):
-        edited.setdefault(row.name, []).append(row)
+    edited = grouped(
+        (row.name, row) for row in PromptVersion.objects.select_related("created_by").order_by("created_at", "pk")
+    )
     files = [
         PromptFile(name, kind, (_shipped(load_prompt(name)), *map(_edited, edited.get(name, []))))
         for name, kind in kinds.items()

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from django.db.models import QuerySet
 
+from evalsite.base.rows import grouped
 from evalsite.base.types import JsonDict
 from judging.models import Case, Prompt, Suite
 from judging.specs.files.findings import shorten
@@ -112,9 +113,7 @@ def _known(key: str, reference: str, metadata: JsonDict, context: str, own: Sequ
 def answer_known_cases(collected: Collected, keys: dict[int, str], known: Iterable[KnownCase]) -> None:
     """Take the cases of an upload, by number, for those of a suite; what the suite has otherwise is warned of."""
     collected.answer_known(keys)
-    numbers: dict[str, list[int]] = {}
-    for number, key in keys.items():
-        numbers.setdefault(key, []).append(number)
+    numbers = grouped((key, number) for number, key in keys.items())
     for case in known:
         for number in numbers.get(case.key, ()):
             _compare(collected, collected.case(number), case)

@@ -26,6 +26,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from evalsite.base.rows import grouped
 from judging.models import Ask, Lease, Run, RunEvaluator, RunTask, TaskStatus
 from judging.models.runs import ACTIVE
 from judging.services import day_budgets, ledger
@@ -399,9 +400,7 @@ def _finish_tasks(batch: Batch, finished: Sequence[FinishedTask]) -> tuple[list[
     RunTask.objects.filter(pk__in=[task.pk for task in done_tasks]).update(
         status=TaskStatus.DONE, lease=None, failure_kind=""
     )
-    by_kind: dict[str, list[int]] = {}
-    for task in failed_tasks:
-        by_kind.setdefault(task.failure_kind, []).append(task.pk)
+    by_kind = grouped((task.failure_kind, task.pk) for task in failed_tasks)
     for kind, keys in by_kind.items():
         RunTask.objects.filter(pk__in=keys).update(status=TaskStatus.FAILED, lease=None, failure_kind=kind)
     return done_tasks, failed_tasks

@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 
 from evalsite.accounts.audit import record
 from evalsite.base import signals
-from evalsite.base.rows import batches, check_owner, lock_row
+from evalsite.base.rows import batches, check_owner, grouped, lock_row
 from evalsite.base.types import JsonDict, JsonObject, Refused
 from judging.grading.grades import EsiOptions, EsiStatus
 from judging.judges.judge_kinds import BadJudgeOption
@@ -254,9 +254,7 @@ def _write(evaluator: RunEvaluator, part: Sequence[_NewScore]) -> None:
     _check_begun(evaluator)
     Score.objects.bulk_update([score for score, _, _ in part], SCORE_FIELDS)
     tasks = RunTask.objects.filter(evaluator=evaluator, status__in=[TaskStatus.DONE, TaskStatus.FAILED])
-    by_failure: dict[str, list[int]] = {}
-    for score, _, failure in part:
-        by_failure.setdefault(failure, []).append(score.response_id)
+    by_failure = grouped((failure, score.response_id) for score, _, failure in part)
     for failure, responses in by_failure.items():
         status = TaskStatus.FAILED if failure else TaskStatus.DONE
         tasks.filter(response_id__in=responses).update(status=status, failure_kind=failure)

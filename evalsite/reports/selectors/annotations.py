@@ -33,6 +33,7 @@ from django.urls import reverse
 from django.utils.timezone import get_default_timezone
 from numpy.typing import NDArray
 
+from evalsite.base.rows import grouped
 from evalsite.reports.selectors.leaderboards import Options, chosen
 from evalsite.review.models import (
     LEFT_OUT,
@@ -272,9 +273,7 @@ def _scales_of(items: QuerySet[ReviewItem], options: Options) -> _Scales:
     Of a long scale of all items together the labels that were given: nobody reads a hundred of them.
     """
     rows = items.filter(**of_groups(options, prefix="")).order_by().values_list("criterion", "subject__labels")
-    scales_by_criterion: dict[str, list[tuple[Label, ...]]] = defaultdict(list)
-    for criterion, labels in rows.distinct():
-        scales_by_criterion[criterion].append(labels_from_json(labels))
+    scales_by_criterion = grouped((criterion, labels_from_json(labels)) for criterion, labels in rows.distinct())
     by_criterion = {
         criterion: joined_scale(sorted(scales, key=repr)) for criterion, scales in scales_by_criterion.items()
     }

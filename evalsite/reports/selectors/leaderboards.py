@@ -15,6 +15,7 @@ import numpy as np
 from django.db.models import Count, Exists, Max, OuterRef, QuerySet, Sum
 
 from debate.models import Debate, DebateSet
+from evalsite.base.rows import grouped
 from evalsite.base.types import JsonObject
 from evalsite.reports.models import Snapshot
 from evalsite.review.models import Adjudication, Annotation, Queue
@@ -239,9 +240,10 @@ def calls_paid_by(run_id: int) -> Ints:
 def failures_by_evaluator(run_id: int) -> dict[int, list[tuple[str, int]]]:
     """Return the kinds of failure of each evaluator's tasks with their numbers, the most frequent first."""
     failed = RunTask.objects.filter(run=run_id, status=TaskStatus.FAILED, evaluator__isnull=False).order_by()
-    failures: dict[int, list[tuple[str, int]]] = {}
-    for evaluator_id, kind, count in failed.values_list("evaluator_id", "failure_kind").annotate(n=Count("pk")):
-        failures.setdefault(evaluator_id, []).append((kind, count))
+    failures = grouped(
+        (evaluator_id, (kind, count))
+        for evaluator_id, kind, count in failed.values_list("evaluator_id", "failure_kind").annotate(n=Count("pk"))
+    )
     return {key: sorted(kinds, key=lambda kind: (-kind[1], kind[0])) for key, kinds in failures.items()}
 
 

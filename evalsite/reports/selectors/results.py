@@ -16,7 +16,7 @@ from django.db.models import BooleanField, ExpressionWrapper, FloatField, Q, Que
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Length, Substr
 
-from evalsite.base.rows import batches
+from evalsite.base.rows import batches, grouped
 from evalsite.base.types import JsonObject
 from evalsite.reports.selectors.annotations import ScaledAnswers, answers_of
 from evalsite.reports.selectors.graders import Grader
@@ -209,9 +209,7 @@ class SuiteScores:
         keys = self.attempts["system"] * len(self.cases) + self.attempts["prompt"]
         cells = np.unique(keys[has_response])
         starts, ends = np.searchsorted(keys, cells), np.searchsorted(keys, cells, side="right")
-        columns: dict[int, list[int]] = {}
-        for column, prompt in enumerate(self.prompts.tolist()):
-            columns.setdefault(prompt, []).append(column)
+        columns = grouped((prompt, column) for column, prompt in enumerate(self.prompts.tolist()))
         for key, start, end in zip(cells.tolist(), starts.tolist(), ends.tolist(), strict=True):
             row, prompt = divmod(key, len(self.cases))
             for column in columns.get(prompt, ()):
@@ -314,9 +312,7 @@ def _without_reply(evaluators: Sequence[RunEvaluator], scores: SuiteScores, *, i
     for evaluator in evaluators if len(evaluators) > 1 else ():
         own_rows = [rows[pk] for pk in evaluator.run.systems.values_list("pk", flat=True) if pk in rows]
         unknown[own_rows] &= ~np.array(list(map(_part_of(evaluator.run), scores.cases)), dtype=bool)
-    columns: dict[int, list[int]] = {}
-    for column, case in enumerate(scores.cases):
-        columns.setdefault(case.prompt_id, []).append(column)
+    columns = grouped((case.prompt_id, column) for column, case in enumerate(scores.cases))
     known: list[tuple[int, int, bool]] = []
     is_logged = any(evaluator.imported_from for evaluator in evaluators)
     if is_logged or is_newest:
@@ -576,9 +572,10 @@ def labels_of_people(
     graders: Sequence[Grader], case: Case, response_ids: Sequence[int]
 ) -> Mapping[int, Sequence[SubjectLabel]]:
     """Return people's labels by response: one for each criterion that a grader scores."""
-    by_criterion: dict[object, list[RunEvaluator]] = {}
-    for evaluator in sorted((row for grader in graders for row in grader.evaluators), key=lambda row: -row.run_id):
-        by_criterion.setdefault(criterion_of(evaluator), []).append(evaluator)
+    by_criterion = grouped(
+        (criterion_of(evaluator), evaluator)
+        for evaluator in sorted((row for grader in graders for row in grader.evaluators), key=lambda row: -row.run_id)
+    )
     labels: dict[int, list[SubjectLabel]] = {}
     for evaluators in by_criterion.values():
         for label in labels_on_case(evaluators, case, response_ids):

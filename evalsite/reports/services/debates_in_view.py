@@ -15,6 +15,7 @@ from debate.protocol.figures import Cell, Label
 from debate.protocol.metaeval import OutcomeRule, outcome_of
 from debate.protocol.setups import Method
 from debate.protocol.verdicts import VerdictReading
+from evalsite.base.rows import grouped
 from evalsite.reports.selectors.debate_votes import (
     DebateDecision,
     PeopleLabels,
@@ -139,9 +140,9 @@ def _fits(decision: DebateDecision, options: Options) -> bool:
 
 def _view(debates: list[DebateDecision], rule: OutcomeRule, *, looks: bool) -> View:
     people = people_labels([debate.pk for debate in debates])
-    cells: dict[Cell, list[int]] = defaultdict(list)
-    for debate in debates:
-        cells[debate.debate_set.pair, debate.debate_set.criterion, debate.scenario].append(debate.pk)
+    cells = grouped(
+        ((debate.debate_set.pair, debate.debate_set.criterion, debate.scenario), debate.pk) for debate in debates
+    )
     verdicts = verdicts_of(debates, people, rule, looks=looks)
     return View(debates, verdicts.outcomes, people, verdicts, dict(sorted(cells.items())))
 

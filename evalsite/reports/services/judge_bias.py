@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from evalsite.base.formats import SHARE, WINS, ScoreScale, number
+from evalsite.base.rows import grouped
 from evalsite.reports.selectors.debate_votes import DebateDecision, audited_responses, debates_version
 from evalsite.reports.selectors.leaderboards import Options, chosen, work_version
 from evalsite.reports.selectors.results import ResponseFacts, response_facts
@@ -67,9 +68,7 @@ def _rows(decided: Sequence[ComparedResponse], judge_family: str | None) -> list
 
 def mean_difference(rows: Sequence[BiasRow], planned: int) -> Estimate:
     """Return verdict minus label on average; unit: the case. Cases drawn at one rate are a stratum."""
-    by_rate: dict[float, list[BiasRow]] = {}
-    for row in rows:
-        by_rate.setdefault(row.weight, []).append(row)
+    by_rate = grouped((row.weight, row) for row in rows)
     strata = []
     for weight, at_rate in by_rate.items():
         values = list(case_means([row.difference for row in at_rate], [row.case for row in at_rate]).values())

@@ -15,6 +15,7 @@ from debate.models import Agent, Debate, DebateStatus, Statement
 from debate.protocol.figures import agreement_with_outcomes, standing
 from debate.protocol.metaeval import DebateVotes, agent_names, debate_votes, independent_votes, leave_one_out
 from debate.protocol.setups import Method
+from evalsite.base.rows import grouped
 from evalsite.base.types import JsonDict
 from evalsite.reports.selectors.leaderboards import Options, chosen, work_version
 from evalsite.reports.services import judge_rows
@@ -609,9 +610,7 @@ def _system_level(debates: Sequence[ComparedVerdict]) -> ReportContent:
     """
     labels = {debate.item_id: int(debate.judge) for debate in debates}
     outcomes = {debate.item_id: int(debate.other) for debate in debates}
-    cells: dict[tuple[str, ...], list[int]] = {}
-    for debate in debates:
-        cells.setdefault(debate.cell, []).append(debate.item_id)
+    cells: dict[tuple[str, ...], list[int]] = grouped((debate.cell, debate.item_id) for debate in debates)
     agreement = standing(labels, outcomes, cells, {debate.item_id: debate.case_id for debate in debates})
     return {"cells": len(cells), "same_mode": figure(agreement.system), "same_direction": figure(agreement.direction)}
 

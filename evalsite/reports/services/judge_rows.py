@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from debate.models import Debate, DebateStatus
 from debate.protocol.setups import Method
-from evalsite.base.rows import batches
+from evalsite.base.rows import batches, grouped
 from evalsite.base.types import JsonObject, Refused
 from evalsite.reports.models import Snapshot
 from evalsite.reports.selectors.debate_votes import BlindAnnotation, blind_annotations, sets_by_id
@@ -99,10 +99,7 @@ def judge_evaluators(name: str = "") -> list[RunEvaluator]:
 def by_version(evaluators: Sequence[RunEvaluator]) -> dict[tuple[str, str], list[RunEvaluator]]:
     """Return evaluators by name and version, in the order given: another prompt, model or rubric is another judge."""
     versions = versions_of(evaluators)
-    grouped: dict[tuple[str, str], list[RunEvaluator]] = {}
-    for evaluator in evaluators:
-        grouped.setdefault((evaluator.name, versions[evaluator.pk].key), []).append(evaluator)
-    return grouped
+    return grouped(((evaluator.name, versions[evaluator.pk].key), evaluator) for evaluator in evaluators)
 
 
 def judge_exists(name: str) -> bool:

@@ -9,6 +9,7 @@ from datetime import datetime
 
 import numpy as np
 
+from evalsite.base.rows import grouped
 from evalsite.base.types import JsonDict
 from evalsite.reports.selectors.debate_votes import (
     AuditedResponses,
@@ -69,9 +70,7 @@ def compute_judge_trust(subject_id: int, options: Options) -> ReportContent:
     name = chosen(options, "name")
     evaluators = trusted_evaluators(name)
     versions = versions_of(evaluators)
-    by_key: dict[str, list[RunEvaluator]] = {}
-    for evaluator in evaluators:
-        by_key.setdefault(versions[evaluator.pk].key, []).append(evaluator)
+    by_key = grouped((versions[evaluator.pk].key, evaluator) for evaluator in evaluators)
     key = chosen(options, "version") if chosen(options, "version") in by_key else next(iter(by_key))
     of_version, golden = by_key[key], golden_prompts(name, key)
     audited = _with_tests(of_version, golden)
@@ -143,9 +142,7 @@ def _by_scenario(read: Sequence[ComparedResponse], planned: int) -> list[ReportC
     """Return the share of equal labels in each scenario; nothing where there is only one."""
     known = Case.objects.filter(prompt__in={row.case for row in read}).order_by("pk")
     names = dict(known.values_list("prompt_id", "scenario"))
-    groups: dict[str, list[ComparedResponse]] = {}
-    for row in read:
-        groups.setdefault(names.get(row.case, ""), []).append(row)
+    groups = grouped((names.get(row.case, ""), row) for row in read)
     return [
         {"name": name, "items": len(rows), **figure(_pooled_share(rows, _is_equal, planned))}
         for name, rows in sorted(groups.items())
@@ -299,9 +296,7 @@ def _pooled_share(
     for row in rows:
         chances[row.case] = max(chances.get(row.case, 0.0), row.chance)
         by_case[row.case].append(worth(row))
-    strata: dict[float, list[float]] = defaultdict(list)
-    for case, values in by_case.items():
-        strata[chances[case]].append(sum(values) / len(values))
+    strata = grouped((chances[case], sum(values) / len(values)) for case, values in by_case.items())
     if len(strata) == 1:
         return shown_share([people_only(values) for values in strata.values()], planned=planned).estimate
     sampled = [

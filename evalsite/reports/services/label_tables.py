@@ -13,7 +13,7 @@ from statistics import fmean
 import numpy as np
 from django.db.models import QuerySet
 
-from evalsite.base.rows import batches
+from evalsite.base.rows import batches, grouped
 from evalsite.reports.selectors.leaderboards import Options, chosen
 from evalsite.review.models import ImportedLabel, LabelTable
 from evalsite.review.questions.scales import PREFERENCE_SHARES
@@ -186,10 +186,7 @@ def _compared(
 
 
 def _grouped(ids: Iterable[int], key: Callable[[int], Hashable]) -> dict[str, list[int]]:
-    groups: dict[str, list[int]] = defaultdict(list)
-    for pk in ids:
-        groups[str(key(pk))].append(pk)
-    return groups
+    return grouped((str(key(pk)), pk) for pk in ids)
 
 
 def _column(values: Mapping[int, float], ids: Sequence[int]) -> Floats:

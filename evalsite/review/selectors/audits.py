@@ -14,6 +14,7 @@ from django.db.models import Count, Exists, F, FilteredRelation, Max, Min, Outer
 from debate.models import Debate, DebateSet, DebateSource, DebateStatus
 from debate.protocol.setups import Method, Perturbation
 from evalsite.base.formats import SHARE, ScoreScale
+from evalsite.base.rows import grouped
 from evalsite.review.audit_plans import AuditOffer, audit_offer
 from evalsite.review.models import Annotation, AuditPlan, Queue, Referral
 from evalsite.review.routing import ItemArm, audit_size
@@ -60,9 +61,7 @@ def strata_of_run(run: Run, queue: Queue) -> tuple[list[list[str]], list[int]]:
         earlier_ends = {last for ends in others.values_list("audit_strata", flat=True) for last in ends}
     newest = max(keys.values())
     ends = sorted({newest, *(last for last in earlier_ends if last < newest)})
-    strata: dict[int, list[str]] = defaultdict(list)
-    for key, prompt_id in keys.items():
-        strata[bisect_left(ends, prompt_id)].append(key)
+    strata = grouped((bisect_left(ends, prompt_id), key) for key, prompt_id in keys.items())
     return [strata[index] for index in sorted(strata)], ends
 
 

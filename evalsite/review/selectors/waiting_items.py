@@ -30,6 +30,7 @@ from django.db.models import (
 from django.db.models.functions import Coalesce, Greatest, Now, TruncDate
 from django.utils import timezone
 
+from evalsite.base.rows import grouped
 from evalsite.review.models import Annotation, Assignment, Look, Notice, PausedPerson, Queue, Quota, ReviewItem, Team
 from evalsite.review.routing import GOLD_BLOCK, RETEST_GAP
 from evalsite.review.states import WAITING, AssignmentStatus, ItemStatus, QueueFacts, QueueStatus, why_nothing
@@ -514,10 +515,10 @@ def held_by(*, queue: Queue, person: User) -> QuerySet[Assignment]:
 
 def holders_of(items: Collection[int], *, at: datetime) -> dict[int, list[Holder]]:
     """Return who holds each of these items, by item. One query."""
-    holders: dict[int, list[Holder]] = {}
-    for claim in _claims().filter(item__in=items, item_open=True, status__in=HELD).order_by("claimed_at", "pk"):
-        holders.setdefault(claim.item_id, []).append(_holder(claim, at))
-    return holders
+    return grouped(
+        (claim.item_id, _holder(claim, at))
+        for claim in _claims().filter(item__in=items, item_open=True, status__in=HELD).order_by("claimed_at", "pk")
+    )
 
 
 def claims_on(item_id: int, *, at: datetime) -> list[Holder]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalsite.accounts.audit import record
-from evalsite.base.rows import check_owner, lock_row
+from evalsite.base.rows import check_owner, grouped, lock_row
 from evalsite.review.models import (
     GoldenItem,
     GoldenRule,
@@ -358,9 +357,7 @@ def make_golden_set(
         raise ReviewRefused(f"There is a golden set {name!r} already. Choose another name.", field="name")
     if material.lacks:
         raise ReviewRefused(material.lacks)
-    labels: dict[str, list[str]] = defaultdict(list)
-    for row in material.rows:
-        labels[row.case_key].append(row.label)
+    labels = grouped((row.case_key, row.label) for row in material.rows)
     parts = split_cases(labels, seed=seed)
     golden_set = GoldenSet.objects.create(
         name=name,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -17,7 +16,7 @@ from django.db.models import Avg, Count, Exists, OuterRef, Prefetch, Q, QuerySet
 from debate.models import Debate, DebateSet, DebateSource, DebateStatus, Statement
 from evalsite.accounts.audit import record
 from evalsite.base.formats import SHARE
-from evalsite.base.rows import batches, row_pages
+from evalsite.base.rows import batches, grouped, row_pages
 from evalsite.base.types import JsonDict
 from evalsite.review.models import AuditPlan, FinalLabel, LabelTable, Provenance, Queue, Referral, ReviewItem, Subject
 from evalsite.review.questions.answer_forms import scale_of
@@ -708,9 +707,7 @@ def keep_draw(*, queue: Queue, draw: Mapping[str, float]) -> None:
     """
     drawn = Referral.objects.filter(run=queue.run_id, debate_set=queue.debate_set_id, arm=ItemArm.AUDIT)
     drawn.filter(pk__in=drawn.exclude(_inside(draw.keys())).values("pk")).delete()
-    by_chance: dict[float, list[str]] = defaultdict(list)
-    for key, chance in draw.items():
-        by_chance[chance].append(key)
+    by_chance = grouped((chance, key) for key, chance in draw.items())
     for chance, keys in by_chance.items():
         of_chance = drawn.filter(_inside(keys)) if len(by_chance) > 1 else drawn
         of_chance.filter(pk__in=of_chance.values("pk")).update(inclusion_probability=chance)
