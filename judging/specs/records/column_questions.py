@@ -466,7 +466,8 @@ class ColumnQuestions(OpinionQuestions):
         rated = [name for name in free if self.may_rate(name)]
         is_labelled = self.has(Holds.LABEL, Holds.RATER)
         several = [name for name in free if names.compared(name) in _SEVERAL and self.columns[name].mostly(_are_texts)]
-        if several or (texts and (rated or is_labelled or is_of_system) and not is_named):
+        is_said = rated or is_labelled or is_of_system or self.has(Holds.SCORE, Holds.SYSTEM)
+        if several or (texts and is_said):
             texts += several
             self._ask_for(Holds.RESPONSE, Holds.RESPONSES_OF, texts)
             return

@@ -298,9 +298,10 @@ class _Resolver(ColumnQuestions):
 
     def _is_weak_prompt(self, name: str) -> bool:
         """Return whether a column such as `text` or `task` holds what is asked: not the texts of systems, not tags."""
-        is_response = names.rank(name, Holds.RESPONSE) is not None and (
-            self._says_who_responded() or names.is_of_answers(self.part.stem)
+        is_of_answers = (
+            self.mapping.list_of_responses or system_beside(self.part) or names.is_of_answers(self.part.stem)
         )
+        is_response = names.rank(name, Holds.RESPONSE) and (self._says_who_responded() or is_of_answers)
         column = self.columns[name]
         is_passage = names.compared(name) == "text" and any(map(names.is_address, self.columns))
         is_passage = is_passage and not any(map(self.named, (Holds.REFERENCE, Holds.ANSWER, Holds.LABEL)))

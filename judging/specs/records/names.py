@@ -145,7 +145,7 @@ TABLE: Mapping[Holds, str] = {
     " response_model, response_model_name, system_id, output_model, model_type, model_name_or_path, provider_label,"
     " provider_id, target_model, evaluated_model, llm, llm_name, Modell, System, modèle, modelo, modello,"
     " 模型, 系统, モデル, 모델, модель, модели, النموذج, Modells"
-    " | provider, app, deployment, engine, target_label, agent_name, mt",
+    " | provider, app, assistant_model, provider_model, deployment, engine, target_label, agent_name, mt",
     Holds.ATTEMPT: "attempt, epoch, sample_index, repeat, trial, index_of_choice, attempt_index, repeat_index, Versuch"
     " | sample",
     Holds.ROW_ID: "row_id, pair_id, annotation_id, answer_id, response_id, ans_id, comparison_id, record_id",

@@ -39,6 +39,11 @@ _WORTH_WORDS = (  # is_safe says how good a response is, is_english what it is
     "complete refusal refused hallucinated hallucination jailbroken leaked biased compliant appropriate acceptable"
 )
 WORTH = frozenset(_WORTH_WORDS.split())
+_CRITERIA_WORDS = (
+    "helpfulness harmlessness coherence relevance fluency overall quality clarity completeness conciseness safety "
+    "usefulness naturalness tone style grammar politeness truthfulness informativeness readability"
+)
+_CRITERIA = frozenset(_CRITERIA_WORDS.split())
 
 
 class OpinionQuestions(ColumnRoles):
@@ -98,7 +103,7 @@ class OpinionQuestions(ColumnRoles):
         choosing = [
             name
             for name in self.free()
-            if self.columns[name].mostly(says) or (names.chooses(name) and self.is_of_sides(name))
+            if self.columns[name].mostly(says) or (names.may_choose(name) and self.is_of_sides(name))
         ]
         unsaid = {name for name in opinions if not any(names.said_of(name, system) for system in systems)}
         found = [name for name in self.columns if name in unsaid and self.columns[name].values]
@@ -260,10 +265,11 @@ class OpinionQuestions(ColumnRoles):
 
     def may_rate(self, name: str) -> bool:
         """Return whether a column says something of responses: numbers or decisions under a name of opinions, grades
-        beside references, or the models that wrote them."""
+        beside references or under a usual criterion, or the models that wrote them."""
         is_said = names.is_opinion(name, 0) or names.sums_up(name)
         is_given = is_said and self.columns[name].is_labels
-        return is_given or self.names_models(name) or (self.has(Holds.REFERENCE) and self.may_score(name))
+        may_score = self.has(Holds.REFERENCE) or names.compared(name) in _CRITERIA
+        return is_given or self.names_models(name) or (may_score and self.may_score(name))
 
     def names_models(self, name: str) -> bool:
         """Return whether the values of a column are names of models."""

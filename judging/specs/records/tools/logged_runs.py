@@ -413,7 +413,9 @@ def _fits_ragas(part: Part) -> bool:
     columns = set(part.columns)
     if "user_input" in columns:  # with a response, and what else somebody notes, it is any table's
         is_marked = not columns.isdisjoint(_OF_RAGAS) or any(map(is_list, part.values("user_input")))
-        return len(columns & _SAMPLE) > 1 and (is_marked or all(_is_number(part, name) for name in columns - _SAMPLE))
+        others = columns - _SAMPLE
+        is_marked = is_marked or (bool(others) and all(_is_number(part, name) for name in others))
+        return is_marked and len(columns & _SAMPLE) > 1
     return columns >= _OLD_SAMPLE and (bool(columns & _OLD_ALSO) or bool(metrics_of(part)))
 
 
