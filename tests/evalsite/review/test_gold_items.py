@@ -338,7 +338,8 @@ def test_a_gold_item_is_known_by_what_was_decided_last_and_by_nothing_while_it_i
     adjudicate_item(item_id=done.item_id, adjudicator=rita, word=word, at=NOON)
 
     done.refresh_from_db()
-    assert (before, meanwhile, score(queue)) == ((3, 3), (1, 1), (1, 2))
+    n = len(handed) - handed.count(None)  # where gold is strewn is drawn
+    assert (before, meanwhile, score(queue)) == ((n, n), (n - 2, n - 2), (n - 2, n - 1))
     assert "2 with a known answer;" in shown
     assert (done.label, {done.item_id, other.item_id} & {*ben}) == (word.parts["label"], set())
     queue_page = " ".join(lea.get(queue.get_absolute_url()).text.split())
@@ -347,5 +348,5 @@ def test_a_gold_item_is_known_by_what_was_decided_last_and_by_nothing_while_it_i
 
 
 def score(queue: Queue) -> tuple[int, int]:
-    ada = next(row for row in gold_scores(queue) if row.person.username == "ada")
-    return ada.right, ada.answered
+    found = [(row.right, row.answered) for row in gold_scores(queue) if row.person.username == "ada"]
+    return found[0] if found else (0, 0)
