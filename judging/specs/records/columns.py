@@ -263,10 +263,12 @@ def _list_of_responses(part: Part) -> str:
     is_of_system = any(names.is_strong(name, Holds.SYSTEM) for name in part.columns)
     for name in part.columns:
         entries = [entry for row in part.sample for entry in _entries(row.fields.get(name))]
-        is_said = not names.is_of_scores(f"{name}.x") and not is_messages(part.values(name)[0])
-        if entries and (all(map(says_who_answered, entries)) or (is_said and all(map(_says_who_wrote, entries)))):
+        if entries and all(map(says_who_answered, entries)):
             return name
         if entries and is_of_system and all(map(_asks_and_answers, entries)):
+            return name
+        is_other = names.is_of_scores(f"{name}.x") or not all(map(_says_who_wrote, entries))
+        if entries and not is_other and not any(map(is_messages, part.values(name))):
             return name
     return ""
 

@@ -275,17 +275,8 @@ _CONTAINER = re.compile(
     r"^(?:(?:doc|vars|inputs|row|example|data|fields|testCase|question|request|Input|Answer)\.|evaluated_model_)(?=.)"
 )
 CONTAINERS = (
-    "doc",
-    "vars",
-    "inputs",
-    "row",
-    "example",
-    "data",
-    "fields",
-    "question",
-    "request",
-    "request_body",
-    "modelInput",
+    *("doc", "vars", "inputs", "row", "example", "data", "fields", "question", "request"),
+    *("request_body", "modelInput"),  # of gateways and of Bedrock
 )
 _OF_SCORES = re.compile(r"(?:(?:feedback_)?scores?|feedback|ratings?|outputs\.\w+)\.(?=.)", re.IGNORECASE)  # scores.A
 _HOW = re.compile(r"\(\w+=[^()]*\)$")  # how a metric is computed: "rouge_score(mode=fmeasure)"
