@@ -143,6 +143,7 @@ STATUSES: Final[dict[str, StatusLook]] = {
     "adjudication": StatusLook("Adjudication", "people", "warn"),
     "disputed": StatusLook("Disputed", "people", "warn"),
     "unparsed": StatusLook("Unparsed", "patch-question", "warn"),
+    "question": StatusLook("Question", "patch-question", "warn"),
     "undecided": StatusLook("Undecided", "patch-question", "warn"),
     "split": StatusLook("Needs adjudication", "people", "warn"),
     "adjudicated": StatusLook("Adjudicated", "patch-check", "ok"),

@@ -32,6 +32,7 @@ class Problem:
     code: str = ""  # stable short name of the rule, e.g. "nested-weight-ignored"
     page_hint: str = ""  # the same for the page, where it differs: which field says it
     columns: tuple[str, ...] = ()  # of which it asks what they are
+    answers: tuple[tuple[str, ...], ...] = ()  # that are whole, each as options of --map: "response=Column"
 
     def __str__(self) -> str:
         where = ", ".join(part for part in (self.file, self.place) if part)

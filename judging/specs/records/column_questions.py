@@ -91,7 +91,7 @@ class ColumnQuestions(OpinionQuestions):
         ):
             is_open = (is_guessed or is_lost) and bool(texts) and not self.is_told
         elif is_about and len(texts) < 2 and set(texts) <= set(labels) and not self._lists_texts(rest) and labels[1:]:
-            self._ask_for(
+            self.ask_for(
                 Holds.LABEL,
                 Holds.LABEL if self.is_rated() else Holds.LABELS_OF,
                 [] if any(map(names.is_rating, self.free())) else labels,
@@ -102,12 +102,15 @@ class ColumnQuestions(OpinionQuestions):
             is_open = not is_asked or self.has(Holds.SYSTEM) or not is_told
         if is_open:
             wordy = [name for name in rest if any(map(_is_word, self.columns[name].values))]
-            self._ask_for(Holds.RESPONSE, Holds.RESPONSES_OF, [*self.mapping.all(Holds.RESPONSES_OF), *wordy])
+            self.ask_for(Holds.RESPONSE, Holds.RESPONSES_OF, [*self.mapping.all(Holds.RESPONSES_OF), *wordy])
         elif not is_about:
-            message = f"which column holds the prompt or the id of the case? It has: {self.names_of_all()}."
-            hint = "Say it with --map prompt=COLUMN or --map case=COLUMN."
-            page_hint = f"Choose {Holds.PROMPT.label} or {Holds.CASE.label} for one of them under Columns."
-            self.put(UNKNOWN_COLUMNS, message, hint, page_hint)
+            self._ask_for_prompt()
+
+    def _ask_for_prompt(self) -> None:
+        message = f"which column holds the prompt or the id of the case? It has: {self.names_of_all()}."
+        hint = "Say it with --map prompt=COLUMN or --map case=COLUMN."
+        page_hint = f"Choose {Holds.PROMPT.label} or {Holds.CASE.label} for one of them under Columns."
+        self.put(UNKNOWN_COLUMNS, message, hint, page_hint, (), *self.may_be_asked())
 
     def _labels_among(self, columns: Sequence[str], texts: Sequence[str]) -> list[str]:
         """Return the columns that may be labels; beside what is asked only those that are like others."""
@@ -212,7 +215,7 @@ class ColumnQuestions(OpinionQuestions):
         labels = [] if self.is_rated() else labels  # then who labels says what to ask
         choosing = self.choosing() or labels if self.has(Holds.RESPONSE_A) and not is_judged else []
         if choosing:
-            self._ask_for(Holds.PREFERENCE, Holds.LABELS_OF, choosing)
+            self.ask_for(Holds.PREFERENCE, Holds.LABELS_OF, choosing)
         asked = self.mapping.one(Holds.PROMPT) if words and not self.has(Holds.RATER, Holds.SYSTEM) else ""
         if asked and self.columns[asked].mostly(is_question):
             self.ask_which(name, Holds.REFERENCE, Holds.LABEL, f"right to answer {asked}, or what a person said")
@@ -261,9 +264,9 @@ class ColumnQuestions(OpinionQuestions):
             message = f"{', '.join(several)} may be the choices of a question, or answers that are right."
             hint = f"Say which: {option(Holds.CHOICES, *several)}, or {option(Holds.REFERENCE, *several)}. In place of "
             hint += f'{Holds.REFERENCE}, write "{Holds.RESPONSES_OF}" if systems gave them.'
-            roles = f"{Holds.CHOICES.label}, {Holds.REFERENCE.label} or {Holds.RESPONSES_OF.label}"
-            page_hint = f"Choose {roles} for each."
-            self.put("two-roles", message, hint, page_hint, several)
+            roles = Holds.CHOICES, Holds.REFERENCE, Holds.RESPONSES_OF
+            page_hint = f"Choose {roles[0].label}, {roles[1].label} or {roles[2].label} for each."
+            self.put("two-roles", message, hint, page_hint, several, *((role, several) for role in roles))
         answer = self.mapping.one(Holds.REFERENCE) or ("" if self.has(*RESPONDS) else self.mapping.one(Holds.LABEL))
         if answer and not self.has(Holds.CHOICES) and self.columns[answer].mostly(is_choice):
             lists = [name for name in self.free() if self.columns[name].mostly(are_choices)]
@@ -469,7 +472,7 @@ class ColumnQuestions(OpinionQuestions):
         is_said = rated or is_labelled or is_of_system or self.has(Holds.SCORE, Holds.SYSTEM)
         if several or (texts and is_said):
             texts += several
-            self._ask_for(Holds.RESPONSE, Holds.RESPONSES_OF, texts)
+            self.ask_for(Holds.RESPONSE, Holds.RESPONSES_OF, texts)
             return
         for name in filter(names.is_score, [] if is_labelled else free):
             column, about = self.columns[name], names.compared(name).removesuffix("_score")
@@ -481,7 +484,7 @@ class ColumnQuestions(OpinionQuestions):
                 by_page = ", or write their system" if is_read else ""
                 hint = f"Bring them beside it{by_command}. To keep it as a detail, say {option(Holds.DETAIL, name)}."
                 page_hint = f"Bring them beside it{by_page}. To keep it, choose {Holds.DETAIL.label}."
-                self.put("unknown-scores", message, hint, page_hint, [name])
+                self.put("unknown-scores", message, hint, page_hint, [name], (Holds.DETAIL, [name]))
                 return
 
     def _ask_whose_settings(self) -> None:
@@ -702,33 +705,6 @@ class ColumnQuestions(OpinionQuestions):
         if is_by_name and not any(said.values()):
             said = {key: names.rank(key, Holds.ANSWER) for key in keys}
         return min((key for key, rank in said.items() if rank and (rank[0] == 0 or is_text)), default="")
-
-    def _ask_for(self, one: Holds, wide: Holds, candidates: Sequence[str]) -> None:
-        said = "responses" if one is Holds.RESPONSE else "labels"
-        message = f"which columns hold {said}? It has: {self.names_of_all()}."
-        candidates = candidates[-2:] if one is Holds.RESPONSE else candidates
-        each = option(wide, *candidates)
-        hint = f"Say it with --map {one}=COLUMN{', or ' + each if each else ''}."
-        page_hint = f"Choose {one.label} for one of them under Columns, or {wide.label} for each of several."
-        if not self.has(*ASKS, Holds.CASE, Holds.CASE_PATH):
-            hint += " Say which column holds the prompt with --map prompt=COLUMN."
-            page_hint += f" Choose {Holds.PROMPT.label} for one of them too."
-            if any(
-                1 < len(each.values) == len(each.distinct) and names.are_models(each.distinct)
-                for each in self.columns.values()
-            ):
-                swap = (
-                    " If each row is a system and each column a question, swap rows and columns in a spreadsheet first."
-                )
-                hint, page_hint = hint + swap, page_hint + swap
-        elif one is Holds.RESPONSE and not self.has(*ASKS):
-            hint += " If one holds what is asked, say --map prompt=COLUMN."
-            page_hint += f" If one holds what is asked, choose {Holds.PROMPT.label}."
-        elif candidates and self.has(Holds.PROMPT) and not self.has(Holds.SYSTEM):
-            none = candidates[-1:] if one is Holds.RESPONSE else candidates
-            hint += f" If none does, say {option(Holds.DETAIL, *none)}."
-            page_hint += f" If none does, choose {Holds.DETAIL.label}."
-        self.put(UNKNOWN_COLUMNS, message, hint, page_hint, candidates)
 
 
 def _says(name: str, who: str, *roles: Holds) -> bool:

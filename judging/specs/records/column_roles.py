@@ -143,7 +143,9 @@ class _Resolver(ColumnQuestions):
                 message = f"{word!r} is no role of a column."
                 self.put("unknown-role", message, f"The roles are: {roles}.", "")
                 continue
-            self.roles.setdefault(name.partition(".")[0] if name in self.mapping.paths else name, Holds.DETAIL)
+            whole = name.partition(".")[0] if name in self.mapping.paths else name
+            if whole in self.columns:
+                self.roles.setdefault(whole, Holds.DETAIL)
             role = Holds(word)
             if self.has(role) and role not in REPEATED:
                 message = f"two columns are chosen for {role.label.lower()}: {self.mapping.one(role)}, {name}."

@@ -368,9 +368,13 @@ class ColumnRoles:
         self.columns, self.roles = self.mapping.columns, self.mapping.roles
         self.is_told = False  # whether the person named columns with content
 
-    def put(self, code: str, message: str, hint: str, page_hint: str, columns: Sequence[str] = ()) -> None:
-        """Put a question that the person must answer before the table is read; `columns` are those it asks about."""
-        self.mapping.questions.extend([asking(self.part, code, message, hint, page_hint, columns)])
+    def put(
+        self, code: str, message: str, hint: str, page_hint: str, columns: Sequence[str] = (), *answers: Answer
+    ) -> None:
+        """Put a question that the person must answer before the table is read; `columns` are those it asks about, and
+        each of `answers` is whole."""
+        each = [[answer] for answer in answers]
+        self.mapping.questions.extend([_asking(self.part, code, message, (hint, page_hint), columns, each)])
 
     def ask_role(self, code: str, message: str, hint: str, *answers: Answer) -> None:
         """Put a question with answers, each of which has a place in `hint`."""
@@ -454,13 +458,43 @@ def question(
         by_page += f" Or choose {' or '.join(choices)}."
     by_command = _filled(hint, "say ", [option(role, *said) for role, said in answers])
     asked = dict.fromkeys(name for _, said in in_menus for name in said)
-    return asking(part, code, message, by_command, by_page, asked)
+    return _asking(part, code, message, (by_command, by_page), asked, _whole(hint, answers))
 
 
-def asking(part: Part, code: str, message: str, hint: str, page_hint: str, columns: Iterable[str] = ()) -> Problem:
-    """Return a question about columns of a part."""
-    more = {"hint": hint, "code": code, "page_hint": page_hint}
-    return Problem(Severity.ERROR, part.file, part.name, message, columns=tuple(columns), **more)
+def _whole(hint: str, answers: Sequence[Answer]) -> list[list[Answer]]:
+    """Return the answers that stand in a hint, of which those with only a space between them are one."""
+    whole: list[list[Answer]] = []
+    for before, answer in zip(hint.split("{}"), answers, strict=False):
+        if whole and before == " ":
+            whole[-1].append(answer)
+        else:
+            whole.append([answer])
+    return whole
+
+
+def _asking(
+    part: Part,
+    code: str,
+    message: str,
+    hints: tuple[str, str],
+    columns: Iterable[str],
+    answers: Iterable[Sequence[Answer]],
+) -> Problem:
+    """Return a question about columns with its hints for the command and the page; each of `answers` is whole: a role
+    with its columns, or several."""
+    texts = (tuple(f"{role}={name}" for role, said in answer for name in said) for answer in answers)
+    by_command, by_page = hints
+    return Problem(
+        Severity.ERROR,
+        part.file,
+        part.name,
+        message,
+        hint=by_command,
+        code=code,
+        page_hint=by_page,
+        columns=tuple(columns),
+        answers=tuple(dict.fromkeys(filter(None, texts))),
+    )
 
 
 def _filled(hint: str, verb: str, said: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from judging.specs.records.columns import (
     CHOSEN_OF_SEVERAL,
     IF_SO,
     RESPONDS,
+    UNKNOWN_COLUMNS,
     Answer,
     Column,
     ColumnRoles,
@@ -28,6 +29,7 @@ from judging.specs.records.neutral import Choice
 from judging.specs.records.preferences import preference
 from judging.specs.records.values import as_id, as_text
 
+MOST_ANSWERS = 4  # of a question that one column answers
 MOST_SIDES = 7  # of a label that says which of two responses is better, and how much
 _YES_OR_NO = (
     *({"yes", "no"}, {"y", "n"}, {"ja", "nein"}, {"oui", "non"}, {"sí", "no"}, {"sim", "não"}, {"да", "нет"}),
@@ -198,9 +200,9 @@ class OpinionQuestions(ColumnRoles):
         message = f"{', '.join(found)} may be labels of people or scores, each by a criterion or by a person."
         hint = f"Say it of each: {option(Holds.LABEL, *found)} by criterion. In place of {Holds.LABEL}, write "
         hint += f'"{Holds.LABELS_OF}" by person, {Holds.SCORE} for a judge, or {Holds.DETAIL} for neither.'
-        roles = ", ".join(role.label for role in (Holds.LABEL, Holds.LABELS_OF, Holds.SCORE))
-        page_hint = f"Choose {roles} or {Holds.DETAIL.label} for each."
-        self.put("unknown-labels", message, hint, page_hint, found)
+        roles = Holds.LABEL, Holds.LABELS_OF, Holds.SCORE, Holds.DETAIL
+        page_hint = f"Choose {', '.join(role.label for role in roles[:-1])} or {roles[-1].label} for each."
+        self.put("unknown-labels", message, hint, page_hint, found, *((role, found) for role in roles))
 
     def _may_judge_sides(self) -> list[str]:
         """Return the columns of grades that name one of several responses, by a word that nothing explains."""
@@ -297,6 +299,41 @@ class OpinionQuestions(ColumnRoles):
 
     def may_label(self, name: str) -> bool:
         return self.columns[name].is_labels and not self.columns[name].is_sentences
+
+    def ask_for(self, one: Holds, wide: Holds, candidates: Sequence[str]) -> None:
+        """Ask which column has responses or labels, or which ones have them by system or by person."""
+        said = "responses" if one is Holds.RESPONSE else "labels"
+        message = f"which columns hold {said}? It has: {self.names_of_all()}."
+        candidates = candidates[-2:] if one is Holds.RESPONSE else candidates
+        each = option(wide, *candidates)
+        hint = f"Say it with --map {one}=COLUMN{', or ' + each if each else ''}."
+        page_hint = f"Choose {one.label} for one of them under Columns, or {wide.label} for each of several."
+        answers: list[Answer] = [(one, [name]) for name in candidates] + [(wide, candidates)] * (len(candidates) > 1)
+        if not self.has(*ASKS, Holds.CASE, Holds.CASE_PATH):
+            hint += " Say which column holds the prompt with --map prompt=COLUMN."
+            page_hint += f" Choose {Holds.PROMPT.label} for one of them too."
+            answers += [] if candidates else self.may_be_asked()
+            if any(
+                1 < len(each.values) == len(each.distinct) and names.are_models(each.distinct)
+                for each in self.columns.values()
+            ):
+                swap = (
+                    " If each row is a system and each column a question, swap rows and columns in a spreadsheet first."
+                )
+                hint, page_hint = hint + swap, page_hint + swap
+        elif one is Holds.RESPONSE and not self.has(*ASKS):
+            hint += " If one holds what is asked, say --map prompt=COLUMN."
+            page_hint += f" If one holds what is asked, choose {Holds.PROMPT.label}."
+        elif candidates and self.has(Holds.PROMPT) and not self.has(Holds.SYSTEM):
+            hint += f" If none does, say {option(Holds.DETAIL, *candidates)}."
+            page_hint += f" If none does, choose {Holds.DETAIL.label}."
+            answers.append((Holds.DETAIL, candidates))
+        self.put(UNKNOWN_COLUMNS, message, hint, page_hint, candidates, *answers)
+
+    def may_be_asked(self) -> list[Answer]:
+        """Return the answers that a column of texts holds what is asked."""
+        texts = [name for name in self.free() if self.columns[name].is_text]
+        return [(Holds.PROMPT, [name]) for name in texts[:MOST_ANSWERS]]
 
 
 def _chooses(value: object, systems: Collection[str]) -> bool:

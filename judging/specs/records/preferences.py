@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from judging.specs.files.findings import Problem, Severity, shorten
 from judging.specs.records.names import ANSWERS, compared
 from judging.specs.records.neutral import Choice
-from judging.specs.records.values import as_id
+from judging.specs.records.parts import Part
+from judging.specs.records.values import as_id, as_number
 
 _DEGREES = {">>": 2, ">": 1, "=": 0, "<": -1, "<<": -2}
 _ORDER = re.compile(r"\[*\s*([AB])\s*(>>|>|=|<|<<)\s*([AB])\s*\]*")
@@ -73,3 +75,33 @@ def meant(text: str, meanings: Mapping[str, str]) -> Choice | None:
     said = {word.lower(): {as_id(value), *map(as_id, value.split("/"))} for word, value in meanings.items()}
     words = (word for word, values in said.items() if as_id(text) in values)
     return next(({"a": Choice.A, "b": Choice.B}.get(word, Choice.TIE) for word in words), None)
+
+
+def asked_meanings(part: Part, values: Sequence[str]) -> Problem:
+    """Return the question what values of a preference mean. Of two numbers, and of as many below zero as above, the
+    lower ones are one side and the higher ones the other: which, is the answer."""
+    by_command = "Say it with --map 'A=1,B=2,tie=0', in the words of the table; several stand as A=1/2."
+    by_page = "Write it under What the values of a preference mean, in the words of the table, several as A=1/2."
+    return Problem(
+        Severity.ERROR,
+        part.file,
+        part.name,
+        f"Say what {shorten(', '.join(values))} {'mean' if values[1:] else 'means'}.",
+        hint=by_command,
+        code="unknown-preference",
+        page_hint=by_page,
+        answers=_meanings(values),
+    )
+
+
+def _meanings(values: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    numbers = {number: value for value in values if (number := as_number(value)) is not None}
+    is_two = len(numbers) == 2
+    middle = sum(numbers) / 2 if is_two else 0.0
+    low = "/".join(numbers[number] for number in sorted(numbers) if number < middle)
+    high = "/".join(numbers[number] for number in sorted(numbers) if number > middle)
+    is_even = is_two or {*numbers} == {-number for number in numbers}
+    if len(numbers) < len(values) or not (is_even and low and high):
+        return ()
+    tie = (f"tie={numbers[0.0]}",) if middle in numbers else ()
+    return (f"A={low}", f"B={high}", *tie), (f"A={high}", f"B={low}", *tie)

@@ -16,6 +16,7 @@ from judging.specs.records.collected import Collected
 from judging.specs.records.collector import Collector
 from judging.specs.records.column_questions import is_unknown
 from judging.specs.records.column_roles import resolve
+from judging.specs.records.columns import columns_of
 from judging.specs.records.document_tables import (
     is_of_viewer,
     objects_beside,
@@ -254,20 +255,21 @@ def is_of_a_tool(part: Part) -> bool:
 
 def _refuse_unknown_columns(upload: UploadParts, findings: Findings) -> None:
     for name in upload.options.columns:
-        if upload.parts and not any(_is_column(name, part) for part in upload.parts):
+        if upload.parts and not any(_is_column(name, part, upload) for part in upload.parts):
             known = ", ".join(dict.fromkeys(column for part in upload.parts for column in part.columns))
             message = f"There is no column {name!r}. The columns are: {shorten(known)}."
             findings.add(UNKNOWN_COLUMN, "", "", message, name)
 
 
-def _is_column(name: str, part: Part) -> bool:
-    """Return whether a part has a column that the person named, or the object in which it lies."""
-    return name in part.columns or name.partition(".")[0] in part.columns
+def _is_column(name: str, part: Part, upload: UploadParts) -> bool:
+    """Return whether a part has a column that the person named, the object in which it lies, or it in lists."""
+    is_plain = name in part.columns or name.partition(".")[0] in part.columns
+    return is_plain or name in columns_of(part, upload).columns
 
 
 def _is_told(part: Part, upload: UploadParts) -> bool:
     """Return whether the person said what columns of a part are, or what its preferences mean."""
-    if any(_is_column(name, part) for name in upload.options.columns):
+    if any(_is_column(name, part, upload) for name in upload.options.columns):
         return True
     return bool(upload.options.meanings) and Holds.RESPONSE_A in {use.role for use in columns(part, upload)}
 
@@ -281,7 +283,7 @@ def _shape_of(part: Part, upload: UploadParts, findings: Findings) -> Shape | No
     else:
         fitting = best(part, ALL)
         if TABLE.fits(part) and _is_told(part, upload):
-            told = {role for name, role in upload.options.columns.items() if _is_column(name, part)}
+            told = {role for name, role in upload.options.columns.items() if _is_column(name, part, upload)}
             fitting = [shape for shape in fitting if told and told <= shape.told_roles]
         fitting = fitting or ([TABLE] if TABLE.fits(part) else [])
     findings.file = part.file

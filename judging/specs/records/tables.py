@@ -99,10 +99,7 @@ def reads(part: Part, collector: Collector, upload: UploadParts) -> None:
     reader = _Reader(part, collector, upload, mapping)
     unknown = reader.unknown_choices()
     if unknown:
-        hint = "Say it with --map 'A=1,B=2,tie=0', in the words of the table; several stand as A=1/2."
-        page_hint = "Write it under What the values of a preference mean, in the words of the table, several as A=1/2."
-        message = f"Say what {shorten(', '.join(unknown))} {'mean' if unknown[1:] else 'means'}."
-        findings.error(part.name, "unknown-preference", message, hint=hint, page_hint=page_hint)
+        findings.extend([preferences.asked_meanings(part, unknown)])
         return
     compared = ComparedRows(mapping)
     for row in part.rows():

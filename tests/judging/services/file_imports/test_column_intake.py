@@ -85,7 +85,7 @@ def test_read_intake_asks_which_columns_of_a_wide_table_are_systems() -> None:
 
     assert [str(problem) for problem in unsaid.problems] == [
         "t.csv: which columns hold responses? It has: My question, oak, elm, n. Say it with --map response=COLUMN, or "
-        '--map "responses of=oak" --map "responses of=elm". If none does, say --map detail=elm.'
+        '--map "responses of=oak" --map "responses of=elm". If none does, say --map detail=oak --map detail=elm.'
     ]
     assert (checked.kind, said(checked)) == ("table", [])
     assert read(checked) == [("france", "oak", "Paris"), ("france", "elm", "Lyon"), ("poland", "oak", "Warsaw")]

@@ -692,7 +692,8 @@ def test_reads_takes_the_question_and_not_the_judges_prompt_that_quotes_it() -> 
 def test_reads_asks_about_a_column_with_a_model_in_its_name() -> None:
     assert refused("prompt,qa_vicuna_7b,flag\nWhich?,The Elbe it is.,Good\nWho?,It is Ann.,Good\n") == [
         "t.csv: which columns hold responses? It has: prompt, qa_vicuna_7b, flag. Say it with --map response=COLUMN, "
-        'or --map "responses of=qa_vicuna_7b" --map "responses of=flag". If none does, say --map detail=flag.'
+        'or --map "responses of=qa_vicuna_7b" --map "responses of=flag". If none does, say '
+        "--map detail=qa_vicuna_7b --map detail=flag."
     ]
 
 

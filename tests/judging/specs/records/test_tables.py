@@ -72,7 +72,7 @@ def case(id: str, prompt: str, *references: str, **metadata: object) -> Document
             "id,question,heron,stork\na,Where?,In Riga.,riga it is\nb,Why?,Since then.,no idea\n",
             "t.csv: which columns hold responses? It has: id, question, heron, stork. Say it with --map "
             'response=COLUMN, or --map "responses of=heron" --map "responses of=stork". If none does, say --map '
-            "detail=stork.",
+            "detail=heron --map detail=stork.",
         ),
         (
             "id,question,answer,response,prediction\na,Say yes.,yes,Yes!,Yup\n",
@@ -106,7 +106,8 @@ def case(id: str, prompt: str, *references: str, **metadata: object) -> Document
         (
             "id,question,gpt-4o,oak\n1,Which river?,The Elbe.,The Oder.\n",
             "t.csv: which columns hold responses? It has: id, question, gpt-4o, oak. Say it with --map response="
-            'COLUMN, or --map "responses of=gpt-4o" --map "responses of=oak". If none does, say --map detail=oak.',
+            'COLUMN, or --map "responses of=gpt-4o" --map "responses of=oak". If none does, say --map detail=gpt-4o '
+            "--map detail=oak.",
         ),
         (  # numbers are no responses
             "story,system,synopsis,start\n29911712,m,A school sent its pupils home.,4\n",
@@ -784,7 +785,7 @@ def test_reads_names_columns_of_texts_and_not_of_decimal_commas_when_it_asks() -
 
     assert refused(text)[0].endswith(
         '--map "responses of=Antwort Elch" --map "responses of=Antwort Wolf". If none '
-        'does, say --map "detail=Antwort Wolf".'
+        'does, say --map "detail=Antwort Elch" --map "detail=Antwort Wolf".'
     )
 
 

@@ -370,7 +370,7 @@ def test_import_detail_shows_what_columns_are_and_computes_the_preview_again(imp
     page = importer.get(upload.get_absolute_url())
     shown = page.content.decode()
     assert (upload.status, again.status) == (ImportStatus.REFUSED, ImportStatus.CHECKED)
-    assert "say below what its columns are" in html
+    assert "question about this upload." in html
     assert '<div class="clip narrow">Paris</div>' in html
     assert '<option value="response" selected>' in shown
     assert "manage.py import t.csv --map case=Where --map response=What --map system=By" in shown
@@ -427,6 +427,50 @@ def test_import_recheck_refuses_a_field_that_does_not_exist(importer: Client) ->
     (sentence,) = page.context["form"].errors["columns"]
     assert sentence == f"A column cannot be 'colour'. Choose one of these: {', '.join(MENU)}."
     assert "A column cannot be &#x27;colour&#x27;." in page.content.decode()
+
+
+def buttons_of(html: str) -> dict[str, list[str]]:
+    """Return the roles of columns that each button of an answer sends, by its words."""
+    forms = re.findall(r"<form.*?</form>", html, re.DOTALL)
+    said = {form: re.findall(r'name="columns" value="([^"]*)"', form) for form in forms}
+    return {
+        re.findall(r"<button[^>]*>(.*?)</button>", form, re.DOTALL)[0]: texts for form, texts in said.items() if texts
+    }
+
+
+def test_an_answer_to_a_question_is_one_click(importer: Client) -> None:
+    upload = upload_of(importer, ("t.csv", ASKING))
+    page = importer.get(upload.get_absolute_url()).content.decode()
+    buttons = buttons_of(page)
+    named = "clarity_rating, depth_rating"
+
+    importer.post(reverse("judging:import-recheck", args=[upload.pk]), {"columns": buttons[f"Score for {named}"]})
+
+    again = Upload.objects.get(pk=upload.pk)
+    assert list(buttons) == [
+        f"Label for {named}",
+        f"Labels of the rater in the header for {named}",
+        f"Score for {named}",
+        f"Keep as detail for {named}",
+    ]
+    assert ("Needs answers" in page, "cannot be imported" in page) == (True, False)
+    assert (again.status, again.options["columns"]) == (
+        ImportStatus.CHECKED,
+        [["clarity_rating", "score"], ["depth_rating", "score"]],
+    )
+    assert len(again.preview["stored"]["scores"]) == 4
+
+
+def test_values_of_a_preference_are_said_by_one_click(importer: Client) -> None:
+    table = b"prompt,response_a,response_b,winner\nWhy?,So.,No.,1\nWho?,Me.,You.,2\n"
+    upload = upload_of(importer, ("t.csv", table))
+    buttons = buttons_of(importer.get(upload.get_absolute_url()).content.decode())
+
+    importer.post(reverse("judging:import-recheck", args=[upload.pk]), {"columns": buttons["A for 2, B for 1"]})
+
+    stored = Upload.objects.get(pk=upload.pk).preview["stored"]
+    assert list(buttons) == ["A for 1, B for 2", "A for 2, B for 1"]
+    assert [row["choice"] for row in stored["preferences"]] == ["B", "A"]
 
 
 def test_import_choices_keep_what_columns_are(importer: Client) -> None:
