@@ -55,8 +55,7 @@ from evalsite.review.selectors.waiting_items import (
     workload_of,
 )
 from evalsite.review.states import ItemStatus, QueueStatus
-from judging.judges.judge_kinds import starting_points
-from judging.judges.kinds.imported import IMPORTED
+from judging.judges.judge_kinds import IMPORTED, starting_points
 from judging.judges.registry import KINDS
 from judging.llm.endpoints import EndpointKind
 from judging.models import (

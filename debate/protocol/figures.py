@@ -37,9 +37,8 @@ from debate.protocol.transcripts import RecordedCell
 from debate.protocol.verdicts import TextReading, VerdictReading, read_recorded, read_strict, to_system_space
 from evalsite.base.types import JsonDict
 from judging.statistics.agreement import Metric, agreement_report, fleiss_kappa
-from judging.statistics.estimates import Estimate, share_of_cases, undefined
+from judging.statistics.estimates import Estimate, Inference, TooFew, people_only, share_of_cases, undefined
 from judging.statistics.estimators.boards import case_means, counted_share, paired_difference
-from judging.statistics.estimators.strata import Inference, TooFew, people_only
 from judging.statistics.ratings import from_rows
 
 Label = int | None

@@ -14,8 +14,8 @@ from django.db.models import QuerySet
 from evalsite.base.actions.declarations import Reference
 from evalsite.base.form_fields import NameField, offer_choices, offer_rows
 from evalsite.base.types import JsonDict, choices_of
-from evalsite.review.addresses import number_at
 from evalsite.review.models import Annotation, Assignment, PausedPerson, Queue, ReviewItem, Team, TrainingAnswer
+from evalsite.review.models.items import number_at
 from evalsite.review.questions.forms import LABEL, part_texts_in, said_text
 from evalsite.review.questions.scales import Label
 from evalsite.review.queue_forms import BY_PARTS, MembersField, PeopleSearchForm, QueryForm, ReasonForm, offer_members

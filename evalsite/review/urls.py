@@ -12,9 +12,24 @@ from evalsite.review.actions import assignments as acts
 from evalsite.review.actions import items as item_actions
 from evalsite.review.actions import queues as queue_actions
 from evalsite.review.actions import references
-from evalsite.review.addresses import ItemConverter
 from evalsite.review.models import Queue, ReviewItem, Team
+from evalsite.review.models.items import ADDRESS_LENGTH, address_of, number_at
 from evalsite.review.views import items, queues
+
+
+class ItemConverter:
+    """Turns the addresses in paths into items' numbers and back."""
+
+    regex = f"[a-z2-7]{{{ADDRESS_LENGTH}}}"
+
+    def to_python(self, value: str) -> int:
+        """Return the item's number."""
+        return number_at(value)
+
+    def to_url(self, value: int) -> str:
+        """Return the item's address."""
+        return address_of(int(value))
+
 
 register_converter(ItemConverter, "item")
 

@@ -18,8 +18,8 @@ from evalsite.base.types import JsonDict, JsonObject
 from judging.grading.grades import REASONED_PROMPT
 from judging.judges.subjects import BadPrompt, VersionedPrompt, fill, load_prompt
 from judging.llm.chat import ChatReply, ChatRequest, Message, MessagePart, ReplyStatus, without_thinking
-from judging.specs.turns import heading_of, text_of
-from judging.specs.types import ImageSpec
+from judging.specs.turns import text_of
+from judging.specs.types import ImageSpec, heading_of
 
 USER = "user"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what providers take as the name of who speaks

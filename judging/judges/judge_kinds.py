@@ -1,4 +1,7 @@
-"""A kind of judge: what it needs, its options, the hash of what it sends, and what a new one starts as."""
+"""A kind of judge: what it needs, its options, the hash of what it sends, and what a new one starts as.
+
+What a run froze of a judge says whom it asks and what its verdicts depend on, as one version. Pure.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from fractions import Fraction
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 from math import exp
 from typing import Any
@@ -20,6 +25,8 @@ from evalsite.base.formats import SHARE, ScoreScale
 from evalsite.base.types import JsonDict, JsonObject
 from judging.grading.rubric_tree import is_rated, walk
 from judging.judges.subjects import (
+    PARSER_VERSION,
+    READ_ELSEWHERE,
     JudgeProgram,
     JudgeScore,
     JudgeSubject,
@@ -28,7 +35,7 @@ from judging.judges.subjects import (
     changed,
     converse_together,
 )
-from judging.llm.chat import ChatRequest, Conversation
+from judging.llm.chat import ChatRequest, Conversation, canonical_json
 from judging.specs.types import NodeSpec
 
 
@@ -280,6 +287,8 @@ class JudgeKind:
     scale: tuple[str, ...] = ()  # options that set the scale of its scores; judges that share them can vote together
     rates_on: Callable[[JsonObject, NodeSpec | None], ScoreScale] = lambda *_: SHARE  # by options, and a rubric of all
     answers: Mapping[str, tuple[str, float]] = field(default_factory=dict)  # a verdict in words and its share, by label
+    worth_by: Callable[[JsonObject], Mapping[str, Fraction]] = lambda _: {}  # of each label that its options define
+    rates: NodeSpec | None = None  # what it rates where its questions need no rubric
     asks_members: bool = False  # whether other judges stand behind it, whose endpoints are asked
     is_imported: bool = False  # a judge of another tool, which nobody can ask here
 
@@ -470,3 +479,122 @@ def gathered(options: JsonObject, part: type, name: str) -> JsonDict:
     inner = {field.name for field in dataclasses.fields(part)}
     outer = {key: value for key, value in options.items() if key not in inner}
     return {**outer, name: part(**{key: value for key, value in options.items() if key in inner})}
+
+
+def members_of(options: JsonObject) -> Sequence[JsonObject]:
+    """Return the members of a panel's options, none of another judge's."""
+    members: Sequence[JsonObject] = options.get("members", ())
+    return members
+
+
+def endpoints_asked(frozen: JsonObject) -> tuple[str, ...]:
+    """Return the names of the endpoints that an evaluator asks, from what its run froze: its own, or its members'."""
+    endpoints = [frozen.get("endpoint", "")]
+    endpoints += [member.get("endpoint", "") for member in members_of(frozen.get("judge_options") or {})]
+    return tuple(dict.fromkeys(name for name in endpoints if name))
+
+
+def kind_asked(frozen: JsonObject) -> str:
+    """Return the kind of the questions that an evaluator asks, from what its run froze; a panel's is its members'."""
+    members = members_of(frozen.get("judge_options") or {})
+    return str(members[0].get("judge_kind", "") if members else frozen.get("judge_kind", ""))
+
+
+def options_asked(frozen: JsonObject) -> JsonObject:
+    """Return the options of the judge whose questions an evaluator asks; of a panel those of its first member.
+
+    The members of a panel are of one kind and scale.
+    """
+    options: JsonObject = frozen.get("judge_options") or {}
+    members = members_of(options)
+    return members[0].get("judge_options") or {} if members else options
+
+
+IMPORTED = "imported"  # in the options of a run and of its evaluators: where they come from
+IMPORTED_FROM = "imported_from"  # in the options of an evaluator: the log in words, which is no part of its version
+HASH_SHOWN = 8  # digits of a hash that tell two versions apart for readers
+NOT_VERSIONED_OF_MEMBERS = ("judge", "id", "endpoint")  # local names
+# of an evaluator's options: what was before, and local names
+NOT_VERSIONED = ("history", "rescoring", "endpoint", "baseline_id", IMPORTED_FROM)
+IN_PROMPT = ("prompt_text", "system_text", "examples")  # texts whose change the hash of the prompt tells of
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeVersion:
+    """Model, prompt, rubric, options and parser version; judges that share all five are one version."""
+
+    model: str
+    prompt: str  # SHA-256 of what it is sent
+    rubric: str  # SHA-256 of the rubric's content; empty without one
+    criterion: str
+    options: JsonObject
+    parser: int
+
+    @property
+    def key(self) -> str:
+        """The SHA-256 (64 hex digits) of the version."""
+        return sha256(canonical_json(self.to_json())).hexdigest()
+
+    def to_json(self) -> JsonDict:
+        """Return the version as it is stored beside what was found about it."""
+        return asdict(self)
+
+
+def version_from_json(stored: JsonObject) -> JudgeVersion:
+    """Return the version that `to_json` wrote."""
+    return JudgeVersion(**{field.name: stored[field.name] for field in fields(JudgeVersion)})
+
+
+def version_of_options(options: JsonObject, *, rubric_hash: str, criterion: str) -> JudgeVersion:
+    """Return the version of an evaluator from what its run froze; replies are read as this site reads them now."""
+    rest = {name: value for name, value in options.items() if name not in {"model", "prompt_hash", *NOT_VERSIONED}}
+    members = (rest.get("judge_options") or {}).get("members")
+    if members:
+        named = {  # by their places, without the site's own names of judges and endpoints
+            str(number): {name: value for name, value in member.items() if name not in NOT_VERSIONED_OF_MEMBERS}
+            for number, member in enumerate(members, 1)
+        }
+        rest["judge_options"] = {**rest["judge_options"], "members": named}
+    return JudgeVersion(
+        model=str(options.get("model", "")),
+        prompt=str(options.get("prompt_hash", "")),
+        rubric=rubric_hash,
+        criterion=criterion,
+        options=rest,
+        parser=READ_ELSEWHERE if IMPORTED in options else PARSER_VERSION,
+    )
+
+
+def changes_between(before: JudgeVersion, now: JudgeVersion) -> tuple[str, ...]:
+    """Return a sentence for each part in which two versions differ; none for equal ones."""
+    changes = []
+    if before.model != now.model:
+        changes.append(f"The model was {before.model} and is {now.model}.")
+    if before.prompt != now.prompt:
+        changes.append(f"The prompt changed, from {_short(before.prompt)} to {_short(now.prompt)}.")
+    if (before.rubric, before.criterion) != (now.rubric, now.criterion):
+        changes.append(f"The rubric changed, from {_short(before.rubric)} to {_short(now.rubric)}.")
+    changes += _option_changes(before.options, now.options, set(IN_PROMPT))
+    if before.parser != now.parser:
+        changes.append(f"Replies are parsed by parser version {now.parser} and were parsed by version {before.parser}.")
+    return tuple(changes)
+
+
+def _option_changes(before: JsonObject, now: JsonObject, hidden: set[str]) -> list[str]:
+    """Return the changed options, those of nested groups by their own names; the prompt's text has its own sentence."""
+    changes: list[str] = []
+    for name in sorted({*before, *now} - hidden):
+        old, new = before.get(name), now.get(name)
+        if isinstance(old, Mapping) or isinstance(new, Mapping):
+            changes += _option_changes(old or {}, new or {}, hidden)
+        elif old != new:
+            changes.append(f"The option “{name}” was {_shown(old)} and is {_shown(new)}.")
+    return changes
+
+
+def _shown(value: object) -> str:
+    return "not set" if value is None else str(value)[:60]
+
+
+def _short(digest: str) -> str:
+    return digest[:HASH_SHOWN] or "none"

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from evalsite.base.rows import Owned, page_at
 from evalsite.base.types import choices_of
 from judging.llm.endpoints import EndpointKind, KeyHeader
-from judging.specs.turns import ShownContent, shown_content
+from judging.stored_content import ShownContent, shown_content
 
 
 def picture_url(digest: str) -> str:

@@ -205,7 +205,7 @@ class RunEvaluator(models.Model):
     @property
     def imported_from(self) -> str:
         """The tool, or the file, whose log its values were read from; empty for a grader or judge of this site."""
-        from judging.judges.kinds.imported import IMPORTED_FROM
+        from judging.judges.judge_kinds import IMPORTED_FROM
 
         return str(self.options.get(IMPORTED_FROM, ""))
 

@@ -11,11 +11,11 @@ from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
 from evalsite.base.formats import SHARE, WINS, ScoreScale, rating
 from evalsite.base.types import JsonDict, JsonObject
 from judging.grading.rubric_tree import walk
+from judging.judges import judge_kinds
+from judging.judges.judge_kinds import JudgeVersion, kind_asked, members_of, version_of_options
 from judging.judges.kinds import panel
 from judging.judges.kinds.imported import imported_grader
-from judging.judges.kinds.panel import kind_asked, members_of
 from judging.judges.registry import COMPARING, KINDS, judge_kind
-from judging.judges.versions import JudgeVersion, version_of_options
 from judging.models import (
     UNREPORTED_KINDS,
     EvaluatorKind,
@@ -243,7 +243,7 @@ def _check_scale(judges: Sequence[Judge]) -> None:
 
 def member_ids(judge: Judge) -> list[int]:
     """Return the keys of a panel's members in their order; none of another judge's."""
-    return [entry["id"] for entry in panel.members_of(judge.options) if "id" in entry]
+    return [entry["id"] for entry in judge_kinds.members_of(judge.options) if "id" in entry]
 
 
 def panels_with(judge: Judge) -> list[Judge]:

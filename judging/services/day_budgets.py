@@ -315,7 +315,7 @@ class RunEndpoints:
     """The endpoints that a run may ask, by the names that it froze, and what is wrong with them now."""
 
     def __init__(self, run: Run) -> None:
-        from judging.judges.kinds.panel import endpoints_asked  # judges, which ledgers need not
+        from judging.judges.judge_kinds import endpoints_asked  # judges, which ledgers need not
 
         self._frozen: Mapping[str, JsonObject] = run.options.get(FROZEN, {})
         self._evaluators: dict[str, set[int]] = {}

@@ -1,4 +1,4 @@
-"""The dataclasses that importers produce and services store."""
+"""What importers produce and services store: images, rubrics, scales of values, and who speaks in a turn."""
 
 from __future__ import annotations
 
@@ -10,8 +10,15 @@ from typing import Any, NamedTuple
 from evalsite.base.types import JsonObject
 
 CONTEXT_ROLES = ("", "reference", "supplementary")
+ROLE_WORDS = {"system": "System", "user": "User", "assistant": "Assistant", "tool": "Tool"}  # of turns
 NOTHING: JsonObject = {}  # one for a million nodes; nobody writes into a specification
 JsonObject = JsonObject  # JSON-like: only dict, list, str, int, float, bool and None inside
+
+# of a value from a log: (lowest, highest), or all letters of a grade, best first; (None, None): unknown
+Scale = tuple[float | str | None, ...]
+UNKNOWN_SCALE: Scale = (None, None)
+GRADES: Scale = ("C", "P", "I", "N")
+GRADE_VALUES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +112,8 @@ class RubricSpec:
     options: JsonObject = field(default_factory=dict)
     licence: str = ""
     benchmark_aggregate: JsonObject = field(default_factory=dict)
+
+
+def heading_of(turn: JsonObject) -> str:
+    """Return who speaks in a turn."""
+    return " ".join(filter(None, (ROLE_WORDS[turn["role"]], turn.get("name", ""))))

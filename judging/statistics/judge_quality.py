@@ -16,9 +16,8 @@ from itertools import combinations
 import numpy as np
 import scipy
 
-from judging.statistics.estimates import Estimate, Floats, share_of
+from judging.statistics.estimates import FEWEST_CASES, Estimate, Floats, people_only, share_of
 from judging.statistics.estimators.boards import case_means, census_change, shown_share
-from judging.statistics.estimators.strata import FEWEST_CASES, people_only
 
 
 def position_report(in_order: Sequence[int | None], swapped: Sequence[int | None]) -> tuple[Estimate, Estimate]:

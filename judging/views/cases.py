@@ -48,7 +48,7 @@ from judging.specs.rubrics.outlines import (
     outline_of_tree,
     outline_table,
 )
-from judging.specs.turns import shown_content
+from judging.stored_content import shown_content
 
 TREES_PER_PAGE = 10
 ROWS_PER_PAGE = 25

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlencode
 
-from evalsite.review.addresses import number_at
+from evalsite.review.models.items import number_at
 from evalsite.review.questions.forms import PREFIX
 from evalsite.serving.supervisor import web_command
 from tests.bench.queue_rows import six_answers

@@ -15,7 +15,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from evalsite.accounts.roles import Role
-from evalsite.review.addresses import address_of
+from evalsite.review.models.items import address_of
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -84,7 +84,7 @@ from judging.actions.references import ENDPOINT, JUDGE, RUBRIC
 from judging.actions.run_reports import estimate_report
 from judging.actions.runs import RUNS
 from judging.jobs import launch_run
-from judging.judges.versions import wording_lines
+from judging.judges.wordings import wording_lines
 from judging.models import Judge, ModelEndpoint, Rubric, Run
 from judging.services.runs.estimates import RunEstimate, estimate_run
 from judging.services.runs.run_plans import RunPlan, check_plan

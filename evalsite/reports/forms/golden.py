@@ -25,7 +25,7 @@ from evalsite.review.selectors.golden import (
 from evalsite.review.services.label_tables import LabelUpload, evaluator_words, evaluators_to_label
 from judging.forms.imports import RecordFileForm, SizedFileField
 from judging.judges.registry import COMPARING
-from judging.judges.versions import wording_lines
+from judging.judges.wordings import wording_lines
 from judging.llm.endpoints import EndpointKind
 from judging.models import Judge, ModelEndpoint, Rubric, RunEvaluator
 from judging.selectors.endpoints import active_judges

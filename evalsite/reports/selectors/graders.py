@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from evalsite.base.types import JsonDict
 from evalsite.reports.models import OfficialBoard
 from evalsite.reports.selectors.leaderboards import evaluators_of
-from judging.judges.versions import HASH_SHOWN
+from judging.judges.judge_kinds import HASH_SHOWN
 from judging.models import EvaluatorKind, RunEvaluator
 from judging.selectors.judges import versions_of
 

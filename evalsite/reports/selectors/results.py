@@ -48,8 +48,8 @@ from judging.selectors.benchmarks import prompts_with, responses_with
 from judging.selectors.judges import cost_of_calls
 from judging.selectors.runs import tasks_of
 from judging.specs.selections import selection_from_json
-from judging.specs.turns import heading_of, text_of
-from judging.specs.types import NodeSpec
+from judging.specs.turns import text_of
+from judging.specs.types import NodeSpec, heading_of
 from judging.statistics.agreement import ORDERED_LABELS, Metric, metric_of_scale
 from judging.statistics.estimates import Floats, Ints
 from judging.statistics.ratings import MISSING, RatingTable

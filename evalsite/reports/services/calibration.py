@@ -38,7 +38,7 @@ from evalsite.review.services.judge_versions import (
     record_look,
 )
 from evalsite.review.services.queues import DEFAULT_QUORUM
-from judging.judges.versions import JudgeVersion, changes_between, version_from_json
+from judging.judges.judge_kinds import JudgeVersion, changes_between, version_from_json
 from judging.models import EvaluatorKind, RunEvaluator
 from judging.selectors.judges import versions_of
 from judging.statistics.annotator_models import Annotators

@@ -49,7 +49,7 @@ from evalsite.reports.services.debates_in_view import (
 )
 from evalsite.reports.services.snapshots import ComputedReport, ReportContent, ReportKind, figure
 from judging.statistics.agreement import Metric, agreement_report, fleiss_form
-from judging.statistics.estimates import Estimate, share_of, undefined
+from judging.statistics.estimates import Estimate, Inference, TooFew, census_mean, share_of, undefined
 from judging.statistics.estimators.boards import SIGNIFICANT, RankSet, counted_share, holm, mean_of_cases
 from judging.statistics.estimators.debates import (
     MARGIN,
@@ -61,7 +61,6 @@ from judging.statistics.estimators.debates import (
     robustness,
 )
 from judging.statistics.estimators.judge_bias import length_control
-from judging.statistics.estimators.strata import Inference, TooFew, census_mean
 from judging.statistics.ratings import from_long
 
 LABELS = (1, 0, -1)

@@ -29,7 +29,7 @@ from evalsite.reports.selectors.debate_votes import (
 from evalsite.reports.selectors.leaderboards import Options, chosen
 from evalsite.reports.services.charts import shade
 from evalsite.reports.services.snapshots import ReportContent
-from judging.statistics.estimates import Estimate
+from judging.statistics.estimates import FEWEST_FOR_CLAIMS, Estimate, Inference, TooFew
 from judging.statistics.estimators.agreement import ComparedItem, agreement_difference, share_equal
 from judging.statistics.estimators.debates import (
     NEVER,
@@ -41,7 +41,6 @@ from judging.statistics.estimators.debates import (
     ranked_by_people,
     win_rate,
 )
-from judging.statistics.estimators.strata import FEWEST_FOR_CLAIMS, Inference, TooFew
 
 DEBATE = "Debate"
 REFUSED = ("refused", "refusal")

@@ -16,10 +16,9 @@ from evalsite.reports.services.snapshots import ReportContent, ReportKind, figur
 from evalsite.review.selectors.golden import ComparedResponse
 from judging.models import ModelEndpoint, RunEvaluator
 from judging.selectors.judges import score_scale_of
-from judging.statistics.estimates import Estimate
+from judging.statistics.estimates import Estimate, people_only
 from judging.statistics.estimators.boards import SIGNIFICANT, case_means, paired_difference
 from judging.statistics.estimators.judge_bias import UNITS, BiasRow, Effect, Property, judge_bias
-from judging.statistics.estimators.strata import people_only
 from judging.statistics.texts import model_family
 
 NAMES = {

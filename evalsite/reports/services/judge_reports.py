@@ -32,14 +32,14 @@ from evalsite.reports.services.judge_trust import PairJudgeFigures, compute_judg
 from evalsite.reports.services.snapshots import ReportContent, ReportKind, figure
 from evalsite.review.questions.forms import value_text
 from evalsite.review.questions.scales import MOST_LABELS
-from judging.judges.kinds.panel import endpoints_asked, members_of
+from judging.judges.judge_kinds import endpoints_asked, members_of
 from judging.judges.reply_rows import JudgeRecord, ReplyRows, Spent, record_of
 from judging.llm.endpoints import EndpointKind
 from judging.models import Call, Prompt, Run, RunEvaluator
 from judging.selectors.judges import score_scale_of, versions_of
 from judging.statistics.agreement import Metric, agreement_report, confusion_counts
 from judging.statistics.annotator_models import why_not_run
-from judging.statistics.estimates import Estimate, Floats, Ints, share_of, share_of_cases, undefined
+from judging.statistics.estimates import Estimate, Floats, Ints, census_mean, share_of, share_of_cases, undefined
 from judging.statistics.estimators.agreement import (
     NONE,
     ComparedItem,
@@ -50,7 +50,6 @@ from judging.statistics.estimators.agreement import (
 )
 from judging.statistics.estimators.boards import case_means, mean_of_cases
 from judging.statistics.estimators.judge_bias import rogan_gladen
-from judging.statistics.estimators.strata import census_mean
 from judging.statistics.judge_quality import FEWEST, correlation_of, effective_judges, parsed_share, position_report
 from judging.statistics.ratings import RatingTable
 

@@ -37,13 +37,13 @@ from evalsite.review.questions.scales import (
 from evalsite.review.routing import GoldenPart, uniform_number
 from evalsite.review.selectors.golden import ComparedResponse, GoldenVersion, golden_answers, golden_versions
 from evalsite.review.states import ReviewRefused
+from judging.judges.judge_kinds import changes_between
 from judging.judges.reply_rows import record_of
-from judging.judges.versions import changes_between
 from judging.models import Call, Case, Run, RunEvaluator, RunKind, Verdict
 from judging.selectors.judges import versions_of
 from judging.statistics.agreement import confusion_counts
 from judging.statistics.annotator_models import Annotators, Closeness, alternative_annotator_test
-from judging.statistics.estimates import Estimate, undefined
+from judging.statistics.estimates import FEWEST_FOR_CLAIMS, Estimate, TooFew, look_multiplier, people_only, undefined
 from judging.statistics.estimators.agreement import (
     SHOWN_PSEUDO_CASES,
     ComparedItem,
@@ -53,7 +53,6 @@ from judging.statistics.estimators.agreement import (
 )
 from judging.statistics.estimators.boards import shown_share
 from judging.statistics.estimators.judge_bias import Drift, drift
-from judging.statistics.estimators.strata import FEWEST_FOR_CLAIMS, TooFew, look_multiplier, people_only
 from judging.statistics.judge_quality import AuditedVerdict, ReliabilityBin, reliability
 from judging.statistics.ratings import from_rows
 

@@ -29,7 +29,18 @@ from judging.grading.reports import METRIC_ROWS_NOTE, SHARE_ROWS_NOTE, reduce_sc
 from judging.models import RunEvaluator
 from judging.selectors.figures import Clip, clip_of, group_size, rule_report, run_cases
 from judging.selectors.judges import score_scale_of
-from judging.statistics.estimates import Estimate, Floats, Interval, MeanKind, undefined, with_interval, within
+from judging.statistics.estimates import (
+    Bounds,
+    Estimate,
+    Floats,
+    Inference,
+    Interval,
+    MeanKind,
+    Scale,
+    undefined,
+    with_interval,
+    within,
+)
 from judging.statistics.estimators.boards import (
     Board,
     BoardData,
@@ -48,7 +59,6 @@ from judging.statistics.estimators.boards import (
     system_slices,
 )
 from judging.statistics.estimators.judge_bias import length_control
-from judging.statistics.estimators.strata import Bounds, Inference, Scale
 
 MAX_SLICES = 12  # of one dimension: with more, a table is no longer read, and Holm's correction leaves nothing
 MIN_SLICES = 2

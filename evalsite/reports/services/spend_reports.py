@@ -26,8 +26,8 @@ from evalsite.base.rows import batches
 from evalsite.reports.selectors.leaderboards import Options
 from evalsite.reports.services.charts import MAX_TICKS, Axis, Chart, Point, Series, draw, round_axis
 from evalsite.reports.services.snapshots import ReportKind
+from judging.judges.judge_kinds import HASH_SHOWN
 from judging.judges.reply_rows import MICRO, UNPRICED
-from judging.judges.versions import HASH_SHOWN
 from judging.llm.chat import ReplyStatus
 from judging.models import (
     SCORED_KINDS,

@@ -55,10 +55,9 @@ from judging.judges.subjects import flag_in_words
 from judging.models import Case, Response, RunEvaluator, Score, Suite, Verdict
 from judging.selectors.judges import score_scale_of, score_scales_of
 from judging.specs.suites.cases_yaml import media_fields
-from judging.statistics.estimates import Estimate, Floats, Ints, MeanKind
+from judging.statistics.estimates import Estimate, Floats, Ints, MeanKind, Scale, census_mean
 from judging.statistics.estimators.agreement import share_equal_of
 from judging.statistics.estimators.boards import by_case
-from judging.statistics.estimators.strata import Scale, census_mean
 from judging.statistics.rank_correlation import spearman_of
 from judging.statistics.ratings import Cell
 from judging.statistics.texts import ASCII_PER_TOKEN

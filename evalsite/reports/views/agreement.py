@@ -108,7 +108,7 @@ from evalsite.review.services.golden import (
 from evalsite.review.services.label_tables import evaluator_of_run, plan_labels
 from evalsite.review.states import ReviewRefused
 from evalsite.review.tables.label_files import LabelSheet
-from judging.judges.versions import wording_lines
+from judging.judges.wordings import wording_lines
 from judging.models import RunEvaluator
 from judging.models.runs import RunStatus
 from judging.selectors.judges import versions_of

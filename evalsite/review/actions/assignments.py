@@ -16,7 +16,6 @@ from evalsite.base.http import whole_number
 from evalsite.base.types import ByName, JsonDict, JsonObject, Refused, choices_of
 from evalsite.review.actions.items import comment_facts, values_by_question
 from evalsite.review.actions.queues import QUEUES
-from evalsite.review.addresses import address_of
 from evalsite.review.forms import (
     AnnotationForm,
     CannotJudgeForm,
@@ -30,6 +29,7 @@ from evalsite.review.forms import (
     first_annotation,
 )
 from evalsite.review.models import Assignment, GoldAnswer, GuidelinesReading, PastGuidelines, Queue
+from evalsite.review.models.items import address_of
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.selectors.content import ItemContent, own_text, read_panel
 from evalsite.review.selectors.gold import (

@@ -23,9 +23,9 @@ from evalsite.base.actions.declarations import (
 from evalsite.base.command_base import BadInput, numbered_row
 from evalsite.base.http import whole_number
 from evalsite.base.types import JsonObject
-from evalsite.review.addresses import number_at
 from evalsite.review.forms import TeamForm
 from evalsite.review.models import GoldenSet, LabelTable, Queue, ReviewItem, Team
+from evalsite.review.models.items import number_at
 from evalsite.review.selectors.waiting_items import possible_members
 from evalsite.review.services.queues import change_team, create_team, delete_team
 from judging.actions.references import PERSON, declare_co_owners, itself

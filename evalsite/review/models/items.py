@@ -1,6 +1,10 @@
-"""Queues, their items, assignments and annotations, the subjects they are about, and their labels."""
+"""Queues, their items with addresses, assignments and annotations, the subjects they are about, and their labels."""
 
 from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
 
 from django.conf import settings
 from django.db import models
@@ -9,7 +13,6 @@ from debate.models import Debate, DebateSet
 from evalsite.base.rows import REPORTS, REVIEW, Owned, page_at
 from evalsite.base.types import JsonDict, choices_of
 from evalsite.review import states
-from evalsite.review.addresses import address_of
 from evalsite.review.questions.forms import SWAPPED
 from evalsite.review.routing import PASS_MARK, UNFILLED_SHARE, ItemArm
 from evalsite.review.states import AssignmentStatus, ItemStatus, LabelsOf, QueueMode, QueueStatus
@@ -17,9 +20,41 @@ from judging.models import Case, Response, RubricItem, Run, RunEvaluator, Upload
 from judging.models.runs import RunStatus
 
 LEFT_OUT = (ItemStatus.STALE, ItemStatus.EXCLUDED)  # of reports, counters and retests
-
-
 SHARES = 1_000  # steps of a share of items
+
+# Addresses of items tell neither which came first nor which repeats another: a number goes through a Feistel network of
+# four rounds keyed with the site's secret, so that an address is found without a table and cannot be guessed.
+HALF = 32  # bits of a number
+MASK = 2**HALF - 1
+ROUNDS = 4
+ADDRESS_LENGTH = 13  # letters of base 32 that 64 bits take
+
+
+def address_of(number: int) -> str:
+    """Return the address of an item's number. Raises: ValueError for a number of more than 64 bits."""
+    if not 0 <= number < 2 ** (2 * HALF):
+        raise ValueError(f"{number} has no address")
+    left, right = number >> HALF, number & MASK
+    for round_number in range(ROUNDS):
+        left, right = right, left ^ _mix(round_number, right)
+    return base64.b32encode((left << HALF | right).to_bytes(8, "big")).decode().rstrip("=").lower()
+
+
+def number_at(address: str) -> int:
+    """Return the number behind an address. Raises: ValueError where none could be."""
+    code = base64.b32decode(address.upper() + "===")
+    left, right = int.from_bytes(code[:4], "big"), int.from_bytes(code[4:], "big")
+    for round_number in reversed(range(ROUNDS)):
+        left, right = right ^ _mix(round_number, left), left
+    number = left << HALF | right
+    if address_of(number) != address or number >= 2**63:
+        raise ValueError(f"{address} is not an address")
+    return number
+
+
+def _mix(round_number: int, half: int) -> int:
+    key = f"review item {round_number} {settings.SECRET_KEY}".encode()
+    return int.from_bytes(hmac.digest(key, half.to_bytes(4, "big"), hashlib.sha256)[:4], "big")
 
 
 class OrderPolicy(models.TextChoices):

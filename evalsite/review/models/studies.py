@@ -63,7 +63,7 @@ class ThresholdLook(models.Model):
 class EvaluatorThreshold(models.Model):
     """From which confidence on one version of a judge decides alone, chosen on its audited verdicts."""
 
-    version_key = models.CharField(max_length=64, unique=True)  # judging.judges.versions
+    version_key = models.CharField(max_length=64, unique=True)  # judging.judges.judge_kinds
     version = models.JSONField()  # the same in parts, to say later what changed
     evaluator_name = models.CharField(max_length=160)
     threshold = models.FloatField()

@@ -57,19 +57,15 @@ from judging.grading.rubric_tree import (
     score_tree,
     walk,
 )
-from judging.judges.judge_kinds import BadJudgeOption
-from judging.judges.kinds.custom import NAME as OWN_PROMPT
-from judging.judges.kinds.custom import read_labels
+from judging.judges.judge_kinds import BadJudgeOption, kind_asked, options_asked
 from judging.judges.kinds.imported import imported_grader
-from judging.judges.kinds.panel import kind_asked, options_asked
-from judging.judges.kinds.relevance import DIMENSIONS_TREE
 from judging.judges.registry import KINDS, judge_kind
 from judging.judges.subjects import JudgeScore, JudgeSubject
 from judging.specs.types import NodeSpec, ScaleSpec
 
 FEWEST_STEPS = 2  # of a scale of whole numbers; 0 to 1 is in tenths
 FINEST = 100  # steps of a scale of scores: finer ones are not told apart
-LEVELS, RELEVANCE, GENERIC = "level_cascade", "relevance", "generic"  # kinds of judges
+LEVELS, RELEVANCE, GENERIC, OWN_PROMPT = "level_cascade", "relevance", "generic", "custom"  # kinds of judges
 NUMBERED = ("integrity",)  # kinds of judges without a rubric whose verdict is a number
 PRECISION = "context_precision"
 BOTH_TURNED = letters_seen(SWAPPED)
@@ -119,10 +115,11 @@ def form_of(about: JudgeSubject, labels: Sequence[Label], *, judge: str = "") ->
     tree, scale = about.rubric, tuple(labels)
     if judge == OWN_PROMPT:
         return None  # its verdict is one label or number, whatever rubric it reads
-    if judge == RELEVANCE and is_points_scale(scale) and len(scale) == _grid(DIMENSIONS_TREE) + 1:
-        nodes = tuple(node for node in DIMENSIONS_TREE.children if about.has_context or node.key != PRECISION)
+    rated = rated_by(judge)
+    if rated is not None and is_points_scale(scale) and len(scale) == _grid(rated) + 1:
+        nodes = tuple(node for node in rated.children if about.has_context or node.key != PRECISION)
         fixed_values = {} if about.has_context else {PRECISION: None}
-        return ScoredForm(tuple(_part(node) for node in nodes), scale, RELEVANCE, about, fixed_values)
+        return ScoredForm(tuple(_part(node) for node in nodes), scale, judge, about, fixed_values)
     if tree is None or not scale or any(label.share is None for label in scale):
         return None
     if _is_cascade(tree):
@@ -135,9 +132,14 @@ def form_of(about: JudgeSubject, labels: Sequence[Label], *, judge: str = "") ->
     return ScoredForm(tuple(_rated(tree, about.criterion_key)), scale, GENERIC, about)
 
 
+def rated_by(judge: str) -> NodeSpec | None:
+    """Return what a kind of judge rates without a rubric; None where it has one, or no parts."""
+    return KINDS[judge].rates if judge in KINDS else None
+
+
 def needs_material(tree: NodeSpec | None, *, judge: str = "") -> bool:
     """Return whether a score rests on the response's text or on whether there is a context."""
-    if judge == RELEVANCE:
+    if rated_by(judge) is not None:
         return True
     nodes = walk(tree) if tree is not None else ()
     return any(node.source == "computed" or any("fact" in rule["if"] for rule in node.rules) for node in nodes)
@@ -149,8 +151,9 @@ def scale_of(tree: NodeSpec | None, *, criterion: str = "", judge: str = "") -> 
     Levels: the scores that they allow. One short scale: its values. Several parts: the scores that they come to, as the
     judge's own code computes them. Right, partly, wrong where there is nothing to rate.
     """
-    if judge == RELEVANCE:
-        return points_scale(_grid(DIMENSIONS_TREE), judge_kind(RELEVANCE).score_scale({}))
+    rated = rated_by(judge)
+    if rated is not None:
+        return points_scale(_grid(rated), judge_kind(judge).score_scale({}))
     if tree is None:
         return JUDGEMENT
     if _is_cascade(tree):
@@ -207,7 +210,7 @@ def scale_of_own_prompt(options: JsonObject) -> tuple[Label, ...]:
     defaults = {option.name: option.default for option in judge_kind(OWN_PROMPT).options}
     chosen = {**defaults, **options}
     try:
-        scores = read_labels(chosen["labels_text"])
+        scores = judge_kind(OWN_PROMPT).worth_by(chosen)
     except BadJudgeOption:
         return JUDGEMENT  # stored before such labels were refused
     if not scores:

@@ -20,13 +20,7 @@ from evalsite.review.blinding import EVERYTHING, ItemPart, Stage, Viewer, is_swa
 from evalsite.review.models import Annotation, Assignment, ReviewItem
 from evalsite.review.questions.answer_forms import LabelForm
 from evalsite.review.questions.forms import LETTERS, SWAPPED, AnswerForm, OwnForm
-from evalsite.review.questions.scales import (
-    Label,
-    labels_from_json,
-    nearest_label,
-    shown_label,
-    words_about_worth,
-)
+from evalsite.review.questions.scales import Label, labels_from_json, nearest_label, shown_label, words_about_worth
 from evalsite.review.routing import uniform_number
 from evalsite.review.selectors.subjects import (
     ShownSubject,
@@ -45,9 +39,8 @@ from judging.models.runs import AGAINST
 from judging.selectors.judges import score_scale_of
 from judging.selectors.prepared_queries import PreparedQuery
 from judging.specs.records.values import as_text
-from judging.specs.turns import ShownContent
 from judging.specs.types import NodeSpec
-from judging.stored_content import tree_from_json
+from judging.stored_content import ShownContent, tree_from_json
 
 PAIR_QUESTION = "Which response is better?"
 SINGLE_QUESTION = "How good is the response?"

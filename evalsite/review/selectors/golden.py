@@ -31,7 +31,7 @@ from judging.judges.subjects import READ_NOW
 from judging.models import BASELINE, SCORED_KINDS, EvaluatorKind, Response, RunEvaluator, Verdict
 from judging.models.runs import RunStatus
 from judging.selectors.judges import versions_of
-from judging.statistics.estimators.strata import FEWEST_CASES, FEWEST_FOR_CLAIMS
+from judging.statistics.estimates import FEWEST_CASES, FEWEST_FOR_CLAIMS
 
 FEWEST_GOLDEN = math.ceil(FEWEST_CASES / GOLDEN_SHARES[GoldenPart.TEST])  # labelled cases, so that the test has figures
 FEWEST_FOR_KAPPA = math.ceil(FEWEST_FOR_CLAIMS / GOLDEN_SHARES[GoldenPart.TEST])

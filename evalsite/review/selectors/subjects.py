@@ -16,7 +16,7 @@ from evalsite.base.rows import batches
 from evalsite.base.types import JsonDict, JsonObject
 from evalsite.review.models import FinalLabel, LabelTable, Material, Provenance, Queue, Referral, ReviewItem, Subject
 from evalsite.review.questions.answer_forms import (
-    RELEVANCE,
+    OWN_PROMPT,
     ScoredForm,
     form_of,
     label_form,
@@ -47,18 +47,16 @@ from evalsite.review.subject_keys import (
     turned_label,
 )
 from judging.grading.rubric_tree import Value
-from judging.judges.kinds.custom import NAME as OWN_PROMPT
-from judging.judges.kinds.panel import kind_asked
-from judging.judges.kinds.relevance import DIMENSIONS_TREE
+from judging.judges.judge_kinds import kind_asked
+from judging.judges.registry import KINDS
 from judging.judges.subjects import JudgeSubject
 from judging.llm.chat import canonical_json
 from judging.models import Case, EvaluatorKind, Response, Rubric, RubricItem, RunEvaluator, Score, SuiteCase, Verdict
 from judging.models.benchmarks import picture_url
 from judging.models.runs import AGAINST, BASELINE_RESPONSE
 from judging.selectors.judges import read_baselines
-from judging.specs.turns import ShownContent, shown_content
 from judging.specs.types import NodeSpec
-from judging.stored_content import content_hash, text_hash, tree_from_json, tree_to_json
+from judging.stored_content import ShownContent, content_hash, shown_content, text_hash, tree_from_json, tree_to_json
 
 Key = TypeVar("Key", int, str)
 
@@ -643,7 +641,8 @@ class RubricPart:
 
 
 NO_RUBRIC = RubricPart()
-TREES = {RELEVANCE: tree_to_json(DIMENSIONS_TREE)}  # what judges rate without a rubric, as people are shown it
+# what kinds of judges rate without a rubric, as people are shown it
+TREES = {kind.name: tree_to_json(kind.rates) for kind in KINDS.values() if kind.rates is not None}
 WITHOUT_RUBRIC = {
     kind: RubricPart(tree=tree, json=canonical_json({"judge": kind}), labels=scale_of(None, judge=kind), judge=kind)
     for kind, tree in TREES.items()

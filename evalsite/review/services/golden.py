@@ -26,19 +26,17 @@ from evalsite.review.selectors.golden import GoldenMaterial, golden_answers, gol
 from evalsite.review.selectors.subjects import blind_labels
 from evalsite.review.services.decisions import reopen_item
 from evalsite.review.states import ReviewRefused
-from judging.judges.judge_kinds import NOT_MEASURED, BadJudgeOption
+from judging.judges.judge_kinds import NOT_MEASURED, BadJudgeOption, changes_between, version_of_options
 from judging.judges.kinds.custom import NAME, CustomJudge
 from judging.judges.kinds.custom_templates import with_example
 from judging.judges.questions import AskingJudge
 from judging.judges.registry import judge_kind
 from judging.judges.subjects import JudgeSubject
-from judging.judges.versions import (
+from judging.judges.wordings import (
     MOST_DISAGREEMENTS,
     JudgeDisagreement,
     accepted_wording,
-    changes_between,
     propose_wording,
-    version_of_options,
     wording_lines,
     wording_request,
 )

@@ -50,16 +50,9 @@ from judging.services.file_imports.imports import ImportRefused, refusal_message
 from judging.services.registries import RecordStore
 from judging.specs.files.findings import Problem, Severity, said_once
 from judging.specs.records.collected import Collected, preference_json
-from judging.specs.records.neutral import (
-    UNKNOWN_SCALE,
-    Giver,
-    LabelRecord,
-    Place,
-    PreferenceRecord,
-    ResponseRecord,
-    Scale,
-)
+from judging.specs.records.neutral import Giver, LabelRecord, Place, PreferenceRecord, ResponseRecord
 from judging.specs.records.values import moment_of
+from judging.specs.types import UNKNOWN_SCALE, Scale
 
 BATCH = 2_000
 CHUNK = 5_000

@@ -24,7 +24,7 @@ from evalsite.review.models import (
 from evalsite.review.routing import MOST_LOOKS, ThresholdTarget, promise_in_words
 from evalsite.review.selectors.verdict_reviews import why_no_look
 from evalsite.review.states import ReviewRefused
-from judging.judges.versions import JudgeVersion
+from judging.judges.judge_kinds import JudgeVersion
 from judging.models import Response, Run, RunEvaluator
 from judging.selectors.judges import versions_of
 

@@ -68,7 +68,8 @@ from evalsite.review.services import queues
 from evalsite.review.services.decisions import end_filling, move_item, share_of
 from evalsite.review.states import WAITING, ItemStatus, QueueStatus, ReviewRefused
 from judging.grading.rubric_tree import ScoreStatus
-from judging.judges.kinds.panel import DISPUTED, kind_asked
+from judging.judges.judge_kinds import kind_asked
+from judging.judges.kinds.panel import DISPUTED
 from judging.judges.subjects import doubts_in_words
 from judging.models import Case, EvaluatorKind, Response, Run, RunEvaluator, Score, Verdict
 from judging.selectors.judges import score_scale_of

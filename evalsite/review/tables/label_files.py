@@ -24,16 +24,15 @@ from judging.specs.records.file_records import (
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import (
     PREFERENCE_NUMBERS,
-    UNKNOWN_SCALE,
     Giver,
     LabelRecord,
     Place,
     PreferenceRecord,
     ResponseRecord,
-    Scale,
 )
 from judging.specs.records.parts import RecordOptions
 from judging.specs.records.values import as_text, moment_of
+from judging.specs.types import UNKNOWN_SCALE, Scale
 
 MOST_LABELS = 50
 NO_LABELS = "There is no label in this table."

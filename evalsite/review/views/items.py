@@ -32,7 +32,6 @@ from evalsite.review.actions.assignments import (
     take_next,
 )
 from evalsite.review.actions.items import adjudicate, revise
-from evalsite.review.addresses import address_of
 from evalsite.review.forms import (
     PAIR_SKIP_REASONS,
     SINGLE_SKIP_REASONS,
@@ -43,6 +42,7 @@ from evalsite.review.forms import (
     first_annotation,
 )
 from evalsite.review.models import Assignment, Queue, ReviewItem
+from evalsite.review.models.items import address_of
 from evalsite.review.questions.answer_forms import LabelForm, ScoredForm
 from evalsite.review.questions.forms import (
     LABEL,

@@ -694,5 +694,6 @@ KIND = shipped_kind(
     refusal=_refusal,
     idle=_idle,
     scale=("labels_text", "lowest", "highest"),
+    worth_by=lambda options: read_labels(str(options["labels_text"])),
     rates_on=lambda options, _: _rates_on(options),
 )

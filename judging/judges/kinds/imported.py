@@ -13,13 +13,11 @@ from pathlib import PurePosixPath
 
 from evalsite.base.formats import SHARE, ScoreScale, rating
 from evalsite.base.types import JsonDict, JsonObject
-from judging.judges.judge_kinds import JudgeKind
+from judging.judges.judge_kinds import IMPORTED, JudgeKind
 from judging.judges.subjects import ComputedJudge, JudgeScore, JudgeSubject, JudgeVerdict, VerdictStatus
-from judging.specs.records.neutral import GRADE_VALUES, GRADES, UNKNOWN_SCALE, Scale
+from judging.specs.types import GRADE_VALUES, GRADES, UNKNOWN_SCALE, Scale
 
 NAME = "imported"
-IMPORTED = "imported"  # in the options of a run and of its evaluators: where they come from
-IMPORTED_FROM = "imported_from"  # in the options of an evaluator: the log in words, which is no part of its version
 SCALE_UNKNOWN, OFF_SCALE = "scale_unknown", "off_scale"  # flags of a score without a share
 CRITERION_LENGTH = 100
 HASH_SHOWN = 8

@@ -15,7 +15,7 @@ from operator import mul
 
 from evalsite.base.formats import SHARE, ScoreScale
 from evalsite.base.types import JsonDict, JsonObject
-from judging.judges.judge_kinds import JudgeKind, OptionField, shipped_kind
+from judging.judges.judge_kinds import JudgeKind, OptionField, members_of, shipped_kind
 from judging.judges.subjects import (
     BadPrompt,
     JudgeProgram,
@@ -211,35 +211,6 @@ def votes_in_words(votes: Sequence[JsonObject], detail: JsonObject, scale: Score
     shares = detail.get("votes") or {}
     named_votes = [(str(vote["judge"]), scale.number_of(shares.get(vote["judge"]))) for vote in votes]
     return "; ".join(f"{name}: {'no vote' if vote is None else f'{vote:.6g}'}" for name, vote in named_votes)
-
-
-def members_of(options: JsonObject) -> Sequence[JsonObject]:
-    """Return the members of a panel's options, none of another judge's."""
-    members: Sequence[JsonObject] = options.get("members", ())
-    return members
-
-
-def endpoints_asked(frozen: JsonObject) -> tuple[str, ...]:
-    """Return the names of the endpoints that an evaluator asks, from what its run froze: its own, or its members'."""
-    endpoints = [frozen.get("endpoint", "")]
-    endpoints += [member.get("endpoint", "") for member in members_of(frozen.get("judge_options") or {})]
-    return tuple(dict.fromkeys(name for name in endpoints if name))
-
-
-def kind_asked(frozen: JsonObject) -> str:
-    """Return the kind of the questions that an evaluator asks, from what its run froze; a panel's is its members'."""
-    members = members_of(frozen.get("judge_options") or {})
-    return str(members[0].get("judge_kind", "") if members else frozen.get("judge_kind", ""))
-
-
-def options_asked(frozen: JsonObject) -> JsonObject:
-    """Return the options of the judge whose questions an evaluator asks; of a panel those of its first member.
-
-    The members of a panel are of one kind and scale.
-    """
-    options: JsonObject = frozen.get("judge_options") or {}
-    members = members_of(options)
-    return members[0].get("judge_options") or {} if members else options
 
 
 def panel_kind(kind_of: Callable[[str], JudgeKind]) -> JudgeKind:

@@ -369,4 +369,5 @@ KIND = shipped_kind(
     (*_RELEVANCE, CONFIDENCE, *asking_options(256)),
     lambda options: RelevanceJudge(**gathered(options, RelevanceOptions, "scoring")),
     rates_on=lambda *_: FINAL_SCALE,
+    rates=DIMENSIONS_TREE,
 )

@@ -20,9 +20,8 @@ from evalsite.base import signals
 from evalsite.base.rows import batches, lock_row
 from evalsite.base.types import JsonDict, JsonObject, Refused
 from judging.grading.rubric_tree import ScoreStatus
+from judging.judges.judge_kinds import IMPORTED, IMPORTED_FROM
 from judging.judges.kinds.imported import (
-    IMPORTED,
-    IMPORTED_FROM,
     NAME,
     OFF_SCALE,
     SCALE_UNKNOWN,
@@ -81,12 +80,12 @@ from judging.specs.records.neutral import (
     PreferenceRecord,
     ResponseRecord,
     RubricRecord,
-    Scale,
     ScoreRecord,
     VerdictRecord,
     given,
 )
 from judging.specs.records.values import moment_of
+from judging.specs.types import Scale
 from judging.stored_content import storable
 
 BATCH = 2_000

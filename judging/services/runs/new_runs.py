@@ -23,8 +23,8 @@ from evalsite.accounts.audit import record
 from evalsite.base.actions.declarations import delete_with_dependents, dependents_of
 from evalsite.base.rows import batches, lock_row
 from evalsite.base.types import JsonDict
+from judging.judges.judge_kinds import changes_between
 from judging.judges.registry import judge_kind
-from judging.judges.versions import changes_between
 from judging.models import (
     EvaluatorKind,
     Response,

@@ -20,7 +20,6 @@ from judging.specs.files.findings import Findings, error_rule, shorten, visible_
 from judging.specs.pictures import ImageSource, read_images
 from judging.specs.records.names import CLASSES
 from judging.specs.records.neutral import (
-    UNKNOWN_SCALE,
     CaseRecord,
     Giver,
     LabelRecord,
@@ -35,7 +34,7 @@ from judging.specs.records.neutral import (
 from judging.specs.records.parts import RecordOptions
 from judging.specs.records.values import finite
 from judging.specs.turns import ReadTurns, read_turns
-from judging.specs.types import CONTEXT_ROLES, ImageSpec, image_specs
+from judging.specs.types import CONTEXT_ROLES, UNKNOWN_SCALE, ImageSpec, image_specs
 
 SCHEMA = """
 CREATE TABLE cases (no INTEGER PRIMARY KEY, id TEXT UNIQUE, digest BLOB, asks_of BLOB,

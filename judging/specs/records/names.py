@@ -12,8 +12,8 @@ from enum import StrEnum
 from functools import lru_cache
 
 from evalsite.base.types import JsonObject
-from judging.specs.records.neutral import Scale
 from judging.specs.records.values import as_number
+from judging.specs.types import Scale
 
 
 class Holds(StrEnum):

@@ -9,14 +9,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from evalsite.base.types import JsonDict, JsonObject
-
-Scale = tuple[
-    float | str | None, ...
-]  # (lowest, highest), or all letters of a grade, best first; (None, None): unknown
-UNKNOWN_SCALE: Scale = (None, None)
-GRADES: Scale = ("C", "P", "I", "N")
-GRADE_VALUES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
-
+from judging.specs.types import UNKNOWN_SCALE, Scale
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "none", "null", "-", ".", "?"})
 _OF_NUMBERS = frozenset("iInN")  # letters with which numbers begin: inf, NaN

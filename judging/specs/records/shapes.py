@@ -17,7 +17,6 @@ from judging.specs.records.collector import Collector
 from judging.specs.records.names import CLASSES, METRICS, SHARE, Holds, compared, rank, strongest
 from judging.specs.records.neutral import (
     SCENARIO_LENGTH,
-    UNKNOWN_SCALE,
     CaseRecord,
     CriterionRecord,
     LabelRecord,
@@ -25,7 +24,6 @@ from judging.specs.records.neutral import (
     PreferenceRecord,
     ResponseRecord,
     RubricRecord,
-    Scale,
     ScoreRecord,
     VerdictRecord,
 )
@@ -42,6 +40,7 @@ from judging.specs.records.values import (
     parsed,
     references,
 )
+from judging.specs.types import UNKNOWN_SCALE, Scale
 
 
 class NotReadable(ValueError):

@@ -34,14 +34,12 @@ from judging.specs.records.columns import (
 )
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import (
-    UNKNOWN_SCALE,
     Choice,
     LabelRecord,
     Place,
     PreferenceRecord,
     ResponseRecord,
     RubricRecord,
-    Scale,
     ScoreRecord,
     VerdictRecord,
 )
@@ -61,6 +59,7 @@ from judging.specs.records.values import (
 )
 from judging.specs.spreadsheets import ErrorValue, FormulaText, LongNumber
 from judging.specs.turns import text_of
+from judging.specs.types import UNKNOWN_SCALE, Scale
 
 _LABELLED = (Holds.LABEL, Holds.LABELS_OF)
 _KEPT = Holds.DETAIL, Holds.COST, Holds.TIME, Holds.ROW_ID, Holds.TOKENS, Holds.ERROR, Holds.CRITERION  # details too

@@ -11,24 +11,22 @@ from numpy.typing import NDArray
 
 from judging.statistics.agreement import SAME_LABEL
 from judging.statistics.estimates import (
+    FEWEST_FOR_CLAIMS,
     Estimate,
     Floats,
+    Inference,
     Interval,
     Ints,
+    Stratum,
+    TooFew,
     cluster_codes,
+    look_multiplier,
+    make_stratum,
     t_quantile,
     undefined,
     with_interval,
 )
 from judging.statistics.estimators.boards import paired_difference, shown_share
-from judging.statistics.estimators.strata import (
-    FEWEST_FOR_CLAIMS,
-    Inference,
-    Stratum,
-    TooFew,
-    look_multiplier,
-    make_stratum,
-)
 
 PSEUDO_CASES = 2.0
 SHOWN_PSEUDO_CASES = 3.0  # of what pages show: see `weighted_kappa`

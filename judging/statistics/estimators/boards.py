@@ -18,28 +18,20 @@ from numpy.typing import NDArray
 from evalsite.base.formats import ScoreScale
 from judging.statistics.agreement import Weights, cohen_of
 from judging.statistics.estimates import (
-    LEVEL,
-    Estimate,
-    Floats,
-    Interval,
-    Ints,
-    MeanKind,
-    mid_p_interval,
-    share_of,
-    t_quantile,
-    undefined,
-    with_interval,
-    z_value,
-)
-from judging.statistics.estimators.strata import (
     DIFFERENCE,
     FEW_FOR_INTERVAL,
     FEWEST_CASES,
     FEWEST_FOR_CLAIMS,
+    LEVEL,
     NOTHING,
     SHARE,
     Bounds,
+    Estimate,
+    Floats,
     Inference,
+    Interval,
+    Ints,
+    MeanKind,
     Scale,
     Stratum,
     TooFew,
@@ -48,10 +40,16 @@ from judging.statistics.estimators.strata import (
     look_p_value,
     make_stratum,
     merged,
+    mid_p_interval,
     nonresponse_bounds,
     people_only,
+    share_of,
     shown_mean,
     stratified_mean,
+    t_quantile,
+    undefined,
+    with_interval,
+    z_value,
 )
 from judging.statistics.rank_correlation import tau_of
 

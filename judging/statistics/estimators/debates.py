@@ -17,20 +17,25 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from judging.statistics.estimates import LEVEL, Estimate, Floats, Ints, cluster_codes, t_quantile
-from judging.statistics.estimators.boards import RankSet, holm, mean_change, ranks_of
-from judging.statistics.estimators.strata import (
+from judging.statistics.estimates import (
     FEW_FOR_INTERVAL,
     FEWEST_CASES,
     FEWEST_FOR_CLAIMS,
+    LEVEL,
+    Estimate,
+    Floats,
     Inference,
+    Ints,
     TooFew,
     census_mean,
+    cluster_codes,
     look_multiplier,
     look_p_value,
     make_stratum,
     shown_mean,
+    t_quantile,
 )
+from judging.statistics.estimators.boards import RankSet, holm, mean_change, ranks_of
 
 Label = int | None
 OUTCOME, PEOPLE = "outcome", "people"

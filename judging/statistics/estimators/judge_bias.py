@@ -15,26 +15,24 @@ import scipy
 from numpy.typing import NDArray
 
 from judging.statistics.estimates import (
+    FEWEST_CASES,
+    FEWEST_FOR_CLAIMS,
     LEVEL,
     Estimate,
     Floats,
     Interval,
     Ints,
+    TooFew,
     cluster_codes,
     effective_size,
+    look_multiplier,
+    look_p_value,
     normal_interval,
     t_quantile,
     undefined,
     with_interval,
 )
 from judging.statistics.estimators.boards import holm, mean_change, mean_of_cases
-from judging.statistics.estimators.strata import (
-    FEWEST_CASES,
-    FEWEST_FOR_CLAIMS,
-    TooFew,
-    look_multiplier,
-    look_p_value,
-)
 
 FEWEST_OTHERS = 10  # cases that must differ in a property from all others: fewer and single cases decide
 NEVER_DIFFERS = "Judge and annotators agree on all {} cases, so there is no difference to explain."

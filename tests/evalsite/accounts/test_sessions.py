@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from evalsite.accounts.roles import Role
 from evalsite.accounts.sessions import RENEWED
-from evalsite.review.addresses import address_of
+from evalsite.review.models.items import address_of
 from tests import factories
 
 pytestmark = pytest.mark.django_db

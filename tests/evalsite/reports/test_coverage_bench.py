@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from evalsite.review.routing import ThresholdTarget
+from judging.statistics import estimates
 from judging.statistics.estimates import t_quantile
 from judging.statistics.estimators import boards as estimators
-from judging.statistics.estimators import strata
 from judging.statistics.estimators.boards import pass_fail_limits
 from tests.bench.bench_coverage import PARTS, cells_of, measure, report
 from tests.bench.coverage import thresholds
@@ -34,7 +34,7 @@ def test_intervals_of_half_the_width_are_seen(monkeypatch: pytest.MonkeyPatch) -
         low, high = pass_fail_limits(*arguments, **options)
         return low + (high - low) / 4, high - (high - low) / 4
 
-    monkeypatch.setattr(strata, "t_quantile", lambda *arguments: t_quantile(*arguments) / 2)
+    monkeypatch.setattr(estimates, "t_quantile", lambda *arguments: t_quantile(*arguments) / 2)
     monkeypatch.setattr(estimators, "pass_fail_limits", halved)
 
     missed = report([measure(cells_of("boards", quick=True)[0], 0, boards=BOARDS, again=1)])

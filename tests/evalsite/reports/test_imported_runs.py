@@ -18,7 +18,8 @@ from evalsite.review.selectors.audits import subject_of_run
 from evalsite.review.services.decisions import keep_final_label
 from evalsite.review.services.run_referrals import plan_audit
 from judging.models import Judge, Run, RunEvaluator, Verdict
-from judging.specs.records.neutral import GRADES, Choice, Giver, PreferenceRecord, ScoreRecord, VerdictRecord
+from judging.specs.records.neutral import Choice, Giver, PreferenceRecord, ScoreRecord, VerdictRecord
+from judging.specs.types import GRADES
 from tests import factories
 from tests.evalsite.reports.open_pages import opened, some_of_each, view_of
 from tests.factories import NOON

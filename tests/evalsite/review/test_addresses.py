@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from evalsite.review.addresses import LENGTH, address_of, number_at
+from evalsite.review.models.items import ADDRESS_LENGTH, address_of, number_at
 
 
 def test_address_of_belongs_to_one_number_and_leads_back() -> None:
@@ -15,7 +15,7 @@ def test_address_of_belongs_to_one_number_and_leads_back() -> None:
     addresses = [address_of(number) for number in numbers]
 
     assert [number_at(address) for address in addresses] == numbers
-    assert {len(address) for address in addresses} == {LENGTH}
+    assert {len(address) for address in addresses} == {ADDRESS_LENGTH}
 
 
 def test_address_of_does_not_follow_the_order_of_the_numbers() -> None:
@@ -27,7 +27,7 @@ def test_address_of_does_not_follow_the_order_of_the_numbers() -> None:
     assert len({address[:4] for address in addresses}) > 190
 
 
-@pytest.mark.parametrize("address", ["a" * LENGTH, "b" * LENGTH, "7" * LENGTH])
+@pytest.mark.parametrize("address", ["a" * ADDRESS_LENGTH, "b" * ADDRESS_LENGTH, "7" * ADDRESS_LENGTH])
 def test_number_at_refuses_what_is_no_address(address: str) -> None:
     with pytest.raises(ValueError, match="is not an address"):
         number_at(address)

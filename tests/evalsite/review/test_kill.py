@@ -16,8 +16,8 @@ import pytest
 import requests
 from django.db import connection
 
-from evalsite.review.addresses import number_at
 from evalsite.review.models import Annotation, Assignment
+from evalsite.review.models.items import number_at
 from evalsite.serving.supervisor import web_command
 from tests import databases
 from tests.bench.bench_queue import sessions

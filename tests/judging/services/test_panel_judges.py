@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from judging.judges.kinds.panel import endpoints_asked, kind_asked
+from judging.judges.judge_kinds import changes_between, endpoints_asked, kind_asked, version_of_options
 from judging.judges.registry import KINDS
-from judging.judges.versions import changes_between, version_of_options
 from judging.models import Judge, ModelEndpoint
 from judging.selectors.judges import is_baseline, needs_of
 from judging.services.evaluator_tasks import freeze

@@ -21,9 +21,8 @@ from judging.statistics.agreement import (
     pair_agreements,
     summarise,
 )
-from judging.statistics.estimates import z_value
+from judging.statistics.estimates import make_stratum, stratified_mean, z_value
 from judging.statistics.estimators.judge_bias import rogan_gladen
-from judging.statistics.estimators.strata import make_stratum, stratified_mean
 from judging.statistics.ratings import RatingTable, count_profiles, from_rows, item_features, label_shares
 from tests.judging.statistics.single_figures import (
     brennan_prediger,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from judging.statistics.estimates import people_only
 from judging.statistics.estimators.boards import shown_share
-from judging.statistics.estimators.strata import people_only
 from judging.statistics.judge_quality import AuditedVerdict, ReliabilityBin, reliability
 
 

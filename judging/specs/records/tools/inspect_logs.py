@@ -10,17 +10,7 @@ from functools import partial
 from evalsite.base.types import JsonDict, JsonObject
 from judging.specs.records.api_replies import Messages
 from judging.specs.records.collector import Collector
-from judging.specs.records.neutral import (
-    GRADE_VALUES,
-    GRADES,
-    UNKNOWN_SCALE,
-    CaseRecord,
-    LogRecord,
-    Place,
-    ResponseRecord,
-    Scale,
-    as_value,
-)
+from judging.specs.records.neutral import CaseRecord, LogRecord, Place, ResponseRecord, as_value
 from judging.specs.records.parts import Form, Part, UploadParts
 from judging.specs.records.shapes import Reply, Said, Shape, Told, ToolRow, judged, store
 from judging.specs.records.values import (
@@ -37,6 +27,7 @@ from judging.specs.records.values import (
     objects,
     references,
 )
+from judging.specs.types import GRADE_VALUES, GRADES, UNKNOWN_SCALE, Scale
 
 HEADERS = ("header.json", "_journal/start.json")  # the second one of a run that was stopped
 _ATTACHMENT = "attachment://"

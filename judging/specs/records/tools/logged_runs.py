@@ -12,13 +12,11 @@ from judging.specs.records import tables
 from judging.specs.records.collector import Collector
 from judging.specs.records.names import SHARE, Holds, is_in_table, is_number_of, is_score
 from judging.specs.records.neutral import (
-    UNKNOWN_SCALE,
     Giver,
     LabelRecord,
     LogRecord,
     Place,
     ResponseRecord,
-    Scale,
     ScoreRecord,
     VerdictRecord,
     as_value,
@@ -46,6 +44,7 @@ from judging.specs.records.values import (
     parsed,
     references,
 )
+from judging.specs.types import UNKNOWN_SCALE, Scale
 
 
 def mark(

@@ -9,17 +9,7 @@ from evalsite.base.types import JsonDict
 from judging.specs.files.findings import shorten
 from judging.specs.records.collector import BAD_ATTEMPT, Collector
 from judging.specs.records.names import Holds
-from judging.specs.records.neutral import (
-    UNKNOWN_SCALE,
-    CaseRecord,
-    Choice,
-    Giver,
-    LogRecord,
-    ResponseRecord,
-    Scale,
-    VerdictRecord,
-    as_value,
-)
+from judging.specs.records.neutral import CaseRecord, Choice, Giver, LogRecord, ResponseRecord, VerdictRecord, as_value
 from judging.specs.records.parts import Part, UploadParts
 from judging.specs.records.shapes import (
     CASES,
@@ -41,6 +31,7 @@ from judging.specs.records.shapes import (
 )
 from judging.specs.records.tools.annotated_items import cancelled, named
 from judging.specs.records.values import as_count, as_number, as_text, details, printed_list, texts
+from judging.specs.types import UNKNOWN_SCALE, Scale
 
 _TOOL = "Evalsite"
 _CASE_FIELDS = {"scenario": "scenario", "type": "question_type", "lang": "lang", "context_role": "context_role"}

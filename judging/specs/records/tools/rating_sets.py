@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from evalsite.base.types import JsonDict, JsonObject
 from judging.specs.records.collector import Collector
 from judging.specs.records.names import Holds, compared, strongest
-from judging.specs.records.neutral import CaseRecord, LabelRecord, ResponseRecord, Scale, VerdictRecord
+from judging.specs.records.neutral import CaseRecord, LabelRecord, ResponseRecord, VerdictRecord
 from judging.specs.records.parts import Part, UploadParts
 from judging.specs.records.shapes import (
     JUDGMENTS,
@@ -48,6 +48,7 @@ from judging.specs.records.values import (
     references,
     texts,
 )
+from judging.specs.types import Scale
 
 _FROM_ZERO: Scale = (0.0, 4.0)  # HelpSteer
 _OF_FIVE: Scale = (1.0, 5.0)

@@ -9,7 +9,7 @@ from judging.specs.records.api_replies import set_reply
 from judging.specs.records.case_reader import criteria_in
 from judging.specs.records.collector import Collector
 from judging.specs.records.names import SHARE, Holds
-from judging.specs.records.neutral import CaseRecord, Choice, CriterionRecord, Giver, ResponseRecord, Scale
+from judging.specs.records.neutral import CaseRecord, Choice, CriterionRecord, Giver, ResponseRecord
 from judging.specs.records.parts import Part, UploadParts
 from judging.specs.records.shapes import (
     CASES,
@@ -28,6 +28,7 @@ from judging.specs.records.shapes import (
 )
 from judging.specs.records.tools.arenas import side, winner
 from judging.specs.records.values import as_number, as_text, at, details, object_of, parsed, references, texts
+from judging.specs.types import Scale
 
 _LEVEL = re.compile(r"(?:orig_)?score_?(-?\d+)_description")
 

@@ -11,8 +11,8 @@ import pytest
 
 from evalsite.accounts.roles import Role
 from evalsite.base.actions.declarations import declared_nouns
-from evalsite.review.addresses import address_of
 from evalsite.review.models import Annotation, Assignment
+from evalsite.review.models.items import address_of
 from evalsite.review.questions.scales import labels_from_json, shown_label
 from evalsite.review.services.claims import hand_item
 from tests import factories

@@ -9,7 +9,7 @@ import pytest
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
-from evalsite.review.addresses import address_of
+from evalsite.review.models.items import address_of
 from tests import factories
 from tests.judging.management.test_run_commands import refusal, run_command
 

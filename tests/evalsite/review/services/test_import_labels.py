@@ -52,8 +52,8 @@ from judging.specs.records.neutral import (
     Place,
     PreferenceRecord,
     ResponseRecord,
-    Scale,
 )
+from judging.specs.types import Scale
 from tests import factories
 from tests.factories import NOON
 

@@ -18,16 +18,8 @@ from judging.services.file_imports.stored_imports import (
 from judging.services.run_lifecycle import retry_failed
 from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan, check_plan
 from judging.specs.records.collected import Collected
-from judging.specs.records.neutral import (
-    GRADES,
-    Choice,
-    Giver,
-    LogRecord,
-    Place,
-    PreferenceRecord,
-    ScoreRecord,
-    VerdictRecord,
-)
+from judging.specs.records.neutral import Choice, Giver, LogRecord, Place, PreferenceRecord, ScoreRecord, VerdictRecord
+from judging.specs.types import GRADES
 from tests import factories
 from tests.factories import NOON
 from tests.imported_logs import LOG, ReadLog

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from judging.statistics.estimates import Inference, TooFew, make_stratum
 from judging.statistics.estimators.agreement import ComparedItem, KappaInference, share_equal, shown_kappa
 from judging.statistics.estimators.boards import shown_share
-from judging.statistics.estimators.strata import Inference, TooFew, make_stratum
 
 
 def agreed(case: int, *, is_equal: bool | None, is_routed: bool = False) -> ComparedItem:

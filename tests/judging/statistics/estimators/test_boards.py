@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judging.statistics.estimates import MeanKind
+from judging.statistics.estimates import MeanKind, people_only, stratified_mean
 from judging.statistics.estimators.boards import BoardData, board
-from judging.statistics.estimators.strata import people_only, stratified_mean
 
 
 def test_board_estimates_within_strata() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judging.statistics.estimates import Estimate
+from judging.statistics.estimates import Estimate, TooFew, make_stratum, stratified_mean
 from judging.statistics.estimators.boards import RankSet
 from judging.statistics.estimators.debates import (
     DebatedPair,
@@ -16,7 +16,6 @@ from judging.statistics.estimators.debates import (
     win_rate,
 )
 from judging.statistics.estimators.judge_bias import drift
-from judging.statistics.estimators.strata import TooFew, make_stratum, stratified_mean
 
 
 def test_win_rate_weights_audited_debates_for_all_that_agreed() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from judging.statistics.estimates import census_mean
 from judging.statistics.estimators.judge_bias import length_control, length_controlled_win_rate
-from judging.statistics.estimators.strata import census_mean
 
 
 def test_length_control_takes_a_preference_for_length_away() -> None:

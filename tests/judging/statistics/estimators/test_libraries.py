@@ -14,12 +14,11 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.multitest import multipletests
 
 from judging.statistics.agreement import Metric
-from judging.statistics.estimates import Floats
+from judging.statistics.estimates import DIFFERENCE, Floats, make_stratum, stratified_mean
 from judging.statistics.estimators.agreement import LabelPairs, weighted_kappa
 from judging.statistics.estimators.boards import PSEUDO, holm
 from judging.statistics.estimators.debates import DebateArrays, bradley_terry
 from judging.statistics.estimators.judge_bias import mcnemar_mid_p
-from judging.statistics.estimators.strata import DIFFERENCE, make_stratum, stratified_mean
 from judging.statistics.ratings import from_rows
 from tests.judging.statistics.single_figures import krippendorff_alpha
 

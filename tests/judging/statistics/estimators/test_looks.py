@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judging.statistics.estimates import MeanKind
-from judging.statistics.estimators.agreement import ComparedItem, share_equal, shown_kappa
-from judging.statistics.estimators.boards import BoardData, paired_difference, system_mean
-from judging.statistics.estimators.debates import DebatedPair, ranked_by_people, win_rate
-from judging.statistics.estimators.strata import (
+from judging.statistics.estimates import (
     Inference,
+    MeanKind,
     look_multiplier,
     look_p_value,
     make_stratum,
     people_only,
     shown_mean,
 )
+from judging.statistics.estimators.agreement import ComparedItem, share_equal, shown_kappa
+from judging.statistics.estimators.boards import BoardData, paired_difference, system_mean
+from judging.statistics.estimators.debates import DebatedPair, ranked_by_people, win_rate
 
 LOOKS = (30, 50, 80, 120, 160, 200)
 

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 import scipy
 
-from judging.statistics.estimates import Estimate, MeanKind
+from judging.statistics.estimates import (
+    SHARE,
+    Estimate,
+    MeanKind,
+    Scale,
+    Stratum,
+    make_stratum,
+    people_only,
+    stratified_mean,
+)
 from judging.statistics.estimators import boards
 from judging.statistics.estimators.boards import (
     BoardData,
@@ -15,7 +24,6 @@ from judging.statistics.estimators.boards import (
     system_mean,
     two_class_limits,
 )
-from judging.statistics.estimators.strata import SHARE, Scale, Stratum, make_stratum, people_only, stratified_mean
 
 
 def agreed(passes: int, fails: int, others: tuple[int, int]) -> Stratum:

@@ -8,17 +8,19 @@ import numpy as np
 import pytest
 import scipy
 
-from judging.statistics.estimates import Estimate, mid_p_interval, share_of
-from judging.statistics.estimators.boards import census_change, counted_share, mean_change, score_interval, shown_share
-from judging.statistics.estimators.strata import (
+from judging.statistics.estimates import (
     DIFFERENCE,
+    Estimate,
     Inference,
     TooFew,
     make_stratum,
+    mid_p_interval,
     people_only,
+    share_of,
     shown_mean,
     stratified_mean,
 )
+from judging.statistics.estimators.boards import census_change, counted_share, mean_change, score_interval, shown_share
 
 
 def test_shown_share_of_a_plain_sample_is_that_of_a_count() -> None:

@@ -12,7 +12,17 @@ import numpy as np
 import pytest
 
 from evalsite.review.audit_plans import Pilot, detectable_difference, planned_half_width
-from judging.statistics.estimates import Floats
+from judging.statistics.estimates import (
+    DIFFERENCE,
+    Floats,
+    Inference,
+    Scale,
+    look_multiplier,
+    make_stratum,
+    nonresponse_bounds,
+    people_only,
+    stratified_mean,
+)
 from judging.statistics.estimators.agreement import LabelPairs, weighted_kappa
 from judging.statistics.estimators.boards import (
     PSEUDO,
@@ -23,16 +33,6 @@ from judging.statistics.estimators.boards import (
 )
 from judging.statistics.estimators.debates import DebateArrays, bradley_terry, robustness
 from judging.statistics.estimators.judge_bias import drift, length_controlled_win_rate, mcnemar_mid_p
-from judging.statistics.estimators.strata import (
-    DIFFERENCE,
-    Inference,
-    Scale,
-    look_multiplier,
-    make_stratum,
-    nonresponse_bounds,
-    people_only,
-    stratified_mean,
-)
 
 VECTORS = {row["id"]: row for row in json.loads(Path(__file__).with_name("vectors.json").read_text())["vectors"]}
 Made = Callable[..., object]

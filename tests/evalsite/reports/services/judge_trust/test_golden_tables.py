@@ -13,9 +13,8 @@ from evalsite.review.models import GoldenRun, GoldenSet
 from evalsite.review.questions.scales import JUDGEMENT, labels_to_json
 from evalsite.review.selectors.golden import ComparedResponse, GoldenVersion
 from judging.models import RunEvaluator
-from judging.statistics.estimates import Estimate, undefined
+from judging.statistics.estimates import Estimate, TooFew, undefined
 from judging.statistics.estimators.judge_bias import Drift
-from judging.statistics.estimators.strata import TooFew
 
 DESK = GoldenSet(name="Desk", labels=labels_to_json(JUDGEMENT))
 PLAIN, WARY = (GoldenVersion(key * 64, RunEvaluator(name="Grader"), GoldenRun()) for key in "ab")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judging.statistics.estimates import Estimate
-from judging.statistics.estimators.boards import paired_difference
-from judging.statistics.estimators.strata import (
+from judging.statistics.estimates import (
     Bounds,
+    Estimate,
     Inference,
     TooFew,
     look_multiplier,
@@ -18,6 +17,7 @@ from judging.statistics.estimators.strata import (
     shown_mean,
     stratified_mean,
 )
+from judging.statistics.estimators.boards import paired_difference
 
 
 def test_shown_mean_needs_twenty_labelled_cases() -> None:

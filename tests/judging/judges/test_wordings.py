@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judging.judges.versions import (
+from judging.judges.wordings import (
     UNREADABLE,
     JudgeDisagreement,
     ProposedWording,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from judging.judges.judge_kinds import JudgeVersion, changes_between, version_from_json, version_of_options
 from judging.judges.subjects import PARSER_VERSION
-from judging.judges.versions import JudgeVersion, changes_between, version_from_json, version_of_options
 
 FROZEN = {
     "judge_kind": "generic",
