@@ -29,10 +29,9 @@ from debate.services.set_tables import (
 )
 from evalsite.accounts.audit import record
 from evalsite.base.actions.declarations import ActionCall, InvalidInput, Noun, PageData, Reference, columns
-from evalsite.base.command_base import facts_text
 from evalsite.base.http import SentFile, table_file
 from evalsite.base.rows import NotAllowed
-from evalsite.base.tables import CONTENT_TYPES, ZIP
+from evalsite.base.tables import CONTENT_TYPES, ZIP, facts_text
 from evalsite.base.types import ByName, JsonDict, JsonObject, Refused
 from judging.actions.progress import wait_for_run
 from judging.actions.references import SUITE, SYSTEM

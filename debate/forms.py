@@ -37,8 +37,7 @@ from debate.services.set_plans import (
 )
 from debate.services.set_tables import TABLE_FORMATS, TABLES, DebateLabelUpload
 from evalsite.base.form_fields import BudgetField, NameField
-from evalsite.base.http import whole_number
-from evalsite.base.types import JsonDict, choices_of
+from evalsite.base.types import JsonDict, choices_of, whole_number
 from judging.forms.imports import RecordFileForm, SizedFileField
 from judging.forms.new_runs import PeopleForm, SelectionForm
 from judging.models import ModelEndpoint, Response, Rubric, Suite, System

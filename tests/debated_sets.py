@@ -11,9 +11,8 @@ from evalsite.review.models import FinalLabel, Provenance, Referral
 from evalsite.review.questions.scales import PREFERENCE, PREFERENCE_SHARES
 from evalsite.review.selectors.subjects import RubricParts, subject_facts
 from evalsite.review.services.run_referrals import store_subjects
-from evalsite.review.subject_keys import turned_label
 from judging.models import Case, Prompt, Response, System
-from judging.stored_content import text_hash
+from judging.stored_content import text_hash, turned_label
 from tests import factories
 from tests.factories import NOON
 

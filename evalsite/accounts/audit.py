@@ -1,4 +1,4 @@
-"""The one way into the audit log, open to every layer: services and views call it where the act is."""
+"""The audit log, and the one way into it, open to every layer: services and views call it where the act is."""
 
 from __future__ import annotations
 
@@ -7,18 +7,52 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
+from django.db import models
 from django.db.models import Model, Q, TextField
 from django.db.models.functions import Cast
 from django.utils import timezone
 
-from evalsite.accounts.models import AuditEntry
-from evalsite.base.log_lines import current_origin
+from evalsite.base.rows import current_origin
 
 SUBJECT_LIMIT = 200  # characters
 ABOUT_PEOPLE = ("person.", "session.")  # how the names of acts begin whose subject is a person
 PERSONAL = ("first_name", "last_name", "email", "address")  # details of such acts, former values among them
 ERASED = "erased"
+
+
+class AuditEntry(models.Model):
+    """Who did what, when. Written once; all that ever goes from it are the names of somebody who is erased."""
+
+    at = models.DateTimeField(db_index=True)
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="audit_entries"
+    )  # None: a command or the site itself
+    action = models.CharField(max_length=60)  # "suite.imported", "run.cancelled", ...
+    subject = models.CharField(max_length=200)  # shown text
+    subject_id = models.BigIntegerField(null=True)
+    address = models.CharField(max_length=200, db_default="")  # of the subject's page; empty where it has none
+    detail = models.JSONField(default=dict)
+    names_erased_at = models.DateTimeField(null=True)  # subject and detail are changed then, and the rest never
+
+    class Meta:
+        default_permissions = ("view",)
+        verbose_name_plural = "audit entries"
+        indexes = [models.Index(fields=["action", "at"], name="audit_action")]
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.subject}"
+
+    @property
+    def facts(self) -> list[tuple[str, object]]:
+        """The details as pairs: a template that asks a dictionary for its items gets the key of that name first."""
+        erased = {"names erased": self.names_erased_at.date()} if self.names_erased_at else {}
+        return [
+            (name, ", ".join(map(str, value)) if isinstance(value, list) else value)
+            for name, value in {**self.detail, **erased}.items()
+            if value not in (None, "", [])
+        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,12 +43,10 @@ from evalsite.base.actions.entries import (
     valid_form,
 )
 from evalsite.base.actions.reports import BeingComputed, NoSuchTable, Report, ReportTable
-from evalsite.base.command_base import numbered_row
-from evalsite.base.http import SentFile, table_response, whole_number
-from evalsite.base.log_lines import done_through
-from evalsite.base.rows import NotAllowed
+from evalsite.base.http import SentFile, table_response
+from evalsite.base.rows import NotAllowed, done_through, numbered_row
 from evalsite.base.tables import CONTENT_TYPES, DATA_TYPES, PAPER_TYPES, ExtraMissing, check_format
-from evalsite.base.types import JsonDict, Refused
+from evalsite.base.types import JsonDict, Refused, whole_number
 
 MOST_BYTES = 2**20
 JSON, FORM = "application/json", "multipart/form-data"

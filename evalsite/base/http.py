@@ -19,13 +19,12 @@ from django.views.decorators.vary import vary_on_headers
 from django_htmx.middleware import HtmxDetails
 
 from evalsite.base.tables import CONTENT_TYPES, DATA_TYPES, PAPER_TYPES, ExtraMissing, Table, table_bytes
-from evalsite.base.types import Refused
+from evalsite.base.types import Refused, whole_number
 
 M = TypeVar("M", bound=Model)
 V = TypeVar("V", bound=Callable[..., HttpResponseBase])
 PAGE_SIZES = (25, 50, 100)
 PER_PAGE = 50
-MOST_DIGITS = 19  # what a key of any table can hold
 MOST_WORKBOOK_ROWS = 40_000  # of twelve columns: 10 s of a processor, in which a web thread answers nobody else
 PLAIN = "text/plain; charset=utf-8"
 TOO_MANY_ROWS = (
@@ -37,11 +36,6 @@ if TYPE_CHECKING:
     _AnyPaginator = Paginator[Any]
 else:
     _AnyPaginator = Paginator  # generic only in the stubs
-
-
-def whole_number(text: str) -> int | None:
-    """Return the number, a key of a row for example, that an address or a form holds; None for anything else."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < MOST_DIGITS else None
 
 
 def whole_numbers(texts: Iterable[str]) -> tuple[int, ...]:

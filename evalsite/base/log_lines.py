@@ -1,4 +1,4 @@
-"""Lines of the log as JSON, what they say of the request, and through which door something is done."""
+"""Lines of the log as JSON, and what they say of the request."""
 
 from __future__ import annotations
 
@@ -67,21 +67,3 @@ def _said(record: logging.LogRecord) -> JsonDict:
     if found is None or not isinstance(record.args, tuple):
         return {"message": record.getMessage()}
     return {"event": found[1], **dict(zip(_FACT.findall(str(record.msg)), record.args, strict=False))}
-
-
-_origin: ContextVar[str] = ContextVar("origin", default="")
-
-
-def current_origin() -> str:
-    """Return the door in words; empty for a page, a job or the site itself."""
-    return _origin.get()
-
-
-@contextmanager
-def done_through(origin: str) -> Iterator[None]:
-    """Let what is done in the block be recorded as done through this door."""
-    token = _origin.set(origin)
-    try:
-        yield
-    finally:
-        _origin.reset(token)

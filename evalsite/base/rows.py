@@ -1,10 +1,13 @@
-"""Rows under a lock, by page or in batches, their addresses, whose work they are, and making many tables at once."""
+"""Rows by name, under a lock, by page or in batches, their addresses, whose work they are, and the door to them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import islice
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
@@ -12,22 +15,27 @@ from urllib.parse import quote
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
+from django.core.management.base import CommandError
 from django.db import models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations import CreateModel
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.urls import get_script_prefix
 
-from evalsite.base.types import JsonDict, JsonObject, Refused
+from evalsite.base.types import JsonDict, JsonObject, Refused, in_one_line, whole_number
 
 Row = TypeVar("Row", bound=Model)
 T = TypeVar("T")
 Key = TypeVar("Key")
+Thing = TypeVar("Thing")
 DEBATES, REPORTS, REVIEW = "debates/", "reports/", "review/"  # what the addresses of these apps begin with
+NAMES_SHOWN = 20  # of a list in a refusal
+BESIDE = " · "  # between the name of a thing and what it is used with: a judge and its baseline or rubric
 SHOWN_OF_TEXT = 200  # characters of one that was changed
 _CONVERTER = re.compile(r"<[^>]+>")
+_origin: ContextVar[str] = ContextVar("origin", default="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,3 +176,93 @@ class NewTables(Operation):
     def describe(self) -> str:
         """Return what the step does, for lists of planned migrations."""
         return f"Make {len(self.tables)} tables"
+
+
+def current_origin() -> str:
+    """Return the door in words; empty for a page, a job or the site itself."""
+    return _origin.get()
+
+
+@contextmanager
+def done_through(origin: str) -> Iterator[None]:
+    """Let what is done in the block be recorded as done through this door."""
+    token = _origin.set(origin)
+    try:
+        yield
+    finally:
+        _origin.reset(token)
+
+
+class BadInput(CommandError):
+    """What the caller gave cannot be used; the message is the one a page would show."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, returncode=2)
+
+
+def numbered_row(rows: QuerySet[Row], text: str) -> Row | None:
+    """Return the row of this number; None for any other text."""
+    number = whole_number(text)
+    return None if number is None else rows.filter(pk=number).first()
+
+
+def look_up(rows: QuerySet[Row], text: str, *, what: str, fields: Sequence[str] = ("name",), option: str = "") -> Row:
+    """Return the one row of this name, or of this number where none has it as its name.
+
+    The first of `fields` is the name that a refusal lists.
+
+    Raises:
+        BadInput: there is none, or several; the message lists names.
+    """
+    text = text.strip()
+    named = [(field, text) for field in fields if field != "pk"]  # a text is no number of a row
+    is_named = bool(named) and rows.filter(Q(*named, _connector=Q.OR)).exists()
+    numbered = None if is_named else numbered_row(rows, text)
+    if numbered is not None:
+        return numbered
+
+    def names_of(row: Row) -> list[str]:
+        return [str(getattr(row, field)) for field in fields]
+
+    return pick(rows.order_by(fields[0], "pk"), text, names_of=names_of, what=what, option=option)
+
+
+def pick(
+    things: Iterable[Thing], text: str, *, names_of: Callable[[Thing], Sequence[str]], what: str, option: str = ""
+) -> Thing:
+    """Return the one thing of this name: as it is written, else in any case, else before what it is used with.
+
+    Raises:
+        BadInput: there is none, or several; the message lists names, those like the one that was given first.
+    """
+    every, text = list(things), text.strip()
+    tests: Sequence[Callable[[str], bool]] = (
+        lambda name: name == text,
+        lambda name: in_one_line(name).casefold() == in_one_line(text).casefold(),
+        lambda name: name.casefold().startswith(f"{text}{BESIDE}".casefold()),
+    )
+    said = f" ({option})" if option else ""
+    for test in tests if text else ():
+        matching = [thing for thing in every if any(map(test, names_of(thing)))]
+        if len(matching) == 1:
+            return matching[0]
+        if matching:
+            names = [names_of(thing)[0] for thing in matching]
+            told = names if len(set(names)) == len(names) else map(_numbered, matching)
+            raise BadInput(f"“{text}” is the name of several. {listed(told)} Name one of them.{said}")
+    problem = f"There is no {what} “{text}”." if text else f"Name a {what}."
+    names = [names_of(thing)[0] for thing in every]
+    near = get_close_matches(text, names, n=NAMES_SHOWN)
+    raise BadInput(f"{problem} {listed([*near, *names])}{said}")
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return what there is as a sentence: the first names of a list, each once."""
+    every = list(dict.fromkeys(names))
+    rest = f" and {len(every) - NAMES_SHOWN:,} more" if len(every) > NAMES_SHOWN else ""
+    return f"There are: {', '.join(every[:NAMES_SHOWN])}{rest}." if every else "There are none yet."
+
+
+def _numbered(thing: object) -> str:
+    """Return a thing with the number by which it can be named where its name is that of several."""
+    return f"{thing} ({thing.pk})" if isinstance(thing, Model) else str(thing)

@@ -1,4 +1,4 @@
-"""Writes tables for people and programs: CSV, XLSX, JSONL, Parquet, Arrow, LaTeX, Markdown and ZIP.
+"""Writes tables for people and programs: CSV, XLSX, JSONL, Parquet, Arrow, LaTeX, Markdown and ZIP; facts as lines.
 
 Cells that a spreadsheet would run are escaped here. Rows are dicts of plain values; the columns are given, so that an
 empty table still has its header.
@@ -14,7 +14,7 @@ import math
 import re
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from itertools import groupby, islice
 from typing import Any
 
-from evalsite.base.types import JsonObject, Refused
+from evalsite.base.types import ByName, JsonObject, Refused
 
 Row = JsonObject
 
@@ -42,6 +42,8 @@ PAPER_TYPES = {"tex": "application/x-tex; charset=utf-8", "md": "text/markdown; 
 PIECE = 65_536  # bytes of an archive that are held back
 GROUP = 2_000  # rows of a Parquet or Arrow file that are written together
 MOST_LATEX_COLUMNS = 8  # of one table on a page
+EXACT = 4  # digits of a number that is printed among words
+INDENT = "  "  # of facts within facts
 CELL_LIMIT = 32_767  # characters that a spreadsheet's cell can hold
 _RISKY = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
@@ -430,3 +432,65 @@ def _as_text(value: object) -> str:
     if isinstance(value, list | dict | tuple):
         return json.dumps(value, ensure_ascii=False, default=str)
     return str(value)
+
+
+def facts_text(facts: JsonObject) -> str:
+    """Return facts as lines "Name: value", facts within facts indented below, and lists of rows as tables."""
+    return "\n".join(_fact_lines(facts, "")).strip("\n")
+
+
+def _fact_lines(facts: JsonObject, indent: str) -> Iterator[str]:
+    for key, value in facts.items():
+        label = key if isinstance(facts, ByName) else label_of(str(key))
+        if isinstance(value, Mapping) and value:
+            yield f"{indent}{label}:"
+            yield from _fact_lines(value, indent + INDENT)
+        elif isinstance(value, list | tuple) and value and all(isinstance(row, Mapping) for row in value):
+            yield ""
+            yield table_text(label, value)
+        elif isinstance(value, str) and "\n" in value.strip():
+            yield f"{indent}{label}:"
+            yield from (f"{indent}{INDENT}{line}" for line in value.strip().splitlines())
+        else:
+            yield f"{indent}{label}: {words_of_value(value)}"
+
+
+def table_text(title: str, rows: Sequence[JsonObject]) -> str:
+    """Return rows as one table, with a column for everything that a row has."""
+    columns = tuple(dict.fromkeys(name for row in rows for name in row))
+    plain = [{label_of(name): _cell(row.get(name)) for name in columns} for row in rows]
+    table = Table(title, tuple(map(label_of, columns)), plain)
+    return b"".join(write_markdown(table)).decode()
+
+
+def label_of(key: str) -> str:
+    """Return the key of a fact as words: "calls_made" is "Calls made"."""
+    words = key.replace("_", " ").strip()
+    return words[:1].upper() + words[1:]
+
+
+def words_of_value(value: object) -> str:
+    """Return a value as people write it."""
+    if value is None or value == "" or value == [] or value == {}:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}" if abs(value) > 9999 else str(value)
+    if isinstance(value, float):
+        return f"{value:.{EXACT}g}" if abs(value) < 10**EXACT else f"{value:,.0f}"
+    if isinstance(value, Mapping):
+        names = (
+            (key if isinstance(value, ByName) else label_of(str(key)).lower(), part) for key, part in value.items()
+        )
+        return ", ".join(f"{name} {words_of_value(part)}" for name, part in names)
+    if isinstance(value, list | tuple | set | frozenset):
+        return ", ".join(words_of_value(part) for part in value)
+    return str(value)
+
+
+def _cell(value: Any) -> Any:
+    """Return a value as a cell of a table takes it: numbers as they are, everything with parts in words."""
+    if isinstance(value, Mapping | list | tuple) and value:
+        return words_of_value(value)
+    return value if value or isinstance(value, bool | int | float) else None

@@ -1,7 +1,8 @@
-"""What every layer knows: data as JSON holds it, choices with the words people read, and refusals. Pure."""
+"""What every layer knows: data as JSON holds it, choices with the words people read, refusals, and numbers. Pure."""
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any, Self
 
 JsonObject = Mapping[str, Any]  # read only
 JsonDict = dict[str, Any]
+MOST_DIGITS = 19  # what a key of any table can hold
 
 
 class ByName(dict[str, Any]):
@@ -37,6 +39,9 @@ def json_writer(
     between, behind_key = separators
     write = make(None, plain.default, text, None, behind_key, between, sort_keys, False, allow_nan)
     return lambda value: "".join(write(value, 0))
+
+
+json_text = json_writer(ensure_ascii=False)
 
 
 class LabelledEnum(StrEnum):
@@ -86,3 +91,22 @@ class Refused(ValueError):
     def __init__(self, message: str, *, field: str = "") -> None:
         super().__init__(message)
         self.field = field
+
+
+def as_text(value: object) -> str:
+    """Return a value as text: texts as they are, numbers and booleans as JSON writes them, nothing for None and NaN."""
+    if isinstance(value, str):
+        return value
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return ""
+    return str(value) if type(value) is int else json_text(value)
+
+
+def objects(value: object) -> list[JsonDict]:
+    """Return the objects of a list; none where it is no list."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def whole_number(text: str) -> int | None:
+    """Return the number, a key of a row for example, that an address or a form holds; None for anything else."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < MOST_DIGITS else None

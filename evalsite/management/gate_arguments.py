@@ -14,8 +14,8 @@ from django.forms import Form
 
 from evalsite.base.actions.commands import entered_of, refused_by_option
 from evalsite.base.actions.entries import NamesRows, valid_form
-from evalsite.base.command_base import BadInput, pick
 from evalsite.base.formats import scale_of_figure
+from evalsite.base.rows import BadInput, pick
 from evalsite.base.tables import Table, write_markdown
 from evalsite.base.types import JsonDict, Refused
 from evalsite.reports.selectors.leaderboards import evaluators_of, evaluators_of_run

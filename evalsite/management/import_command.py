@@ -14,7 +14,8 @@ from django.utils.timezone import now
 from evalsite.base.actions.commands import add_by, add_fields, entered_of, refused_by_option
 from evalsite.base.actions.declarations import acting_person
 from evalsite.base.actions.entries import valid_form
-from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.command_base import JsonCommand
+from evalsite.base.rows import BadInput
 from evalsite.base.types import JsonDict
 from judging.actions.progress import progress_bar
 from judging.actions.uploads import UPLOADS, confirm

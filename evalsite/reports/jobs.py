@@ -13,8 +13,14 @@ from django_rq import job
 
 from evalsite.base.actions.reports import BeingComputed
 from evalsite.reports.models import OfficialBoard, StoredGate
-from evalsite.reports.selectors.graders import board_options, first_graders, graders_of
-from evalsite.reports.selectors.leaderboards import Options, evaluators_of, fingerprint
+from evalsite.reports.selectors.leaderboards import (
+    Options,
+    board_options,
+    evaluators_of,
+    fingerprint,
+    first_graders,
+    graders_of,
+)
 from evalsite.reports.services import snapshots
 from evalsite.reports.services.snapshots import CachedReport, ReportKind, Result
 from evalsite.review.models import Queue

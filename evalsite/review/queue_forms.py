@@ -17,9 +17,8 @@ from django.utils import timezone
 
 from evalsite.base.actions.entries import RowField, TextsField
 from evalsite.base.form_fields import DayField, LinesField, NameField, offer_rows, with_plain_ends
-from evalsite.base.http import whole_number
 from evalsite.base.tables import CONTENT_TYPES, DATA_TYPES
-from evalsite.base.types import JsonDict, choices_of
+from evalsite.base.types import JsonDict, choices_of, whole_number
 from evalsite.review.audit_plans import cases_for
 from evalsite.review.models import OrderPolicy, Prefill, Queue, ReviewItem, Team
 from evalsite.review.questions.form_files import BadForm, read_form

@@ -10,10 +10,8 @@ from django.db.models import QuerySet
 
 from evalsite.accounts.audit import record
 from evalsite.base.actions.declarations import ActionCall, Noun, PageData, Reference
-from evalsite.base.command_base import BadInput, listed, look_up, numbered_row, pick
-from evalsite.base.http import whole_number
-from evalsite.base.rows import Owned
-from evalsite.base.types import JsonDict, Refused
+from evalsite.base.rows import BadInput, Owned, listed, look_up, numbered_row, pick
+from evalsite.base.types import JsonDict, Refused, whole_number
 from judging.models import Benchmark, Case, Judge, ModelEndpoint, PromptVersion, Rubric, Run, Suite, System
 from judging.selectors.endpoints import active_judges
 

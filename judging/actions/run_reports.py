@@ -13,8 +13,7 @@ from evalsite.base.formats import ScoreScale, number, percent
 from evalsite.base.types import JsonDict, JsonObject, Refused
 from judging.grading.reports import ReportRow
 from judging.models import EvaluatorKind, Response, Run, RunKind, Score, TaskStatus
-from judging.selectors.figures import Figures, run_figures
-from judging.selectors.runs import verdict_of_run
+from judging.selectors.runs import Figures, run_figures, verdict_of_run
 from judging.specs.people_choices import AskedWork
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from django.utils.text import slugify
 
 from evalsite.accounts.audit import record
 from evalsite.base.actions.declarations import DELETE, ActionCall, ConfirmForm, NoInput, Noun, PageData
-from evalsite.base.command_base import facts_text
 from evalsite.base.http import SentFile
-from evalsite.base.tables import ZIP
+from evalsite.base.tables import ZIP, facts_text
 from evalsite.base.types import JsonDict, JsonObject, Refused
 from judging.actions.progress import wait_for_run
 from judging.actions.prompts import TrialForm

@@ -12,8 +12,7 @@ from django.db.models import Q
 from evalsite.base.actions.declarations import PageData
 from evalsite.base.actions.entries import NamesField
 from evalsite.base.form_fields import BudgetField, NameField
-from evalsite.base.http import whole_number
-from evalsite.base.types import JsonDict, choices_of
+from evalsite.base.types import JsonDict, choices_of, whole_number
 from judging.forms.esi import EsiOptionsForm, entered_of
 from judging.forms.judges import option_field
 from judging.forms.new_runs import NewRunForm, SelectionForm

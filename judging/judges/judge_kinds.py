@@ -510,6 +510,7 @@ def options_asked(frozen: JsonObject) -> JsonObject:
     return members[0].get("judge_options") or {} if members else options
 
 
+IMPORTED_JUDGE = "imported"  # the kind of judges of other tools
 IMPORTED = "imported"  # in the options of a run and of its evaluators: where they come from
 IMPORTED_FROM = "imported_from"  # in the options of an evaluator: the log in words, which is no part of its version
 HASH_SHOWN = 8  # digits of a hash that tell two versions apart for readers

@@ -148,7 +148,7 @@ class Run(Owned):
     @property
     def imported_from(self) -> str:
         """The tool, or the file, whose log it was read from; empty for a run that asked somebody."""
-        from judging.judges.kinds.imported import imported_log
+        from judging.judges.registry import imported_log
 
         log = imported_log(self.options)
         return log.source if log is not None else ""

@@ -16,7 +16,8 @@ from django.db.models.functions import TruncDate
 from redis.exceptions import RedisError
 
 from evalsite.base.types import JsonDict, JsonObject
-from judging.judges.kinds import imported, lexical
+from judging.judges.judge_kinds import IMPORTED_JUDGE
+from judging.judges.kinds import lexical
 from judging.llm import lanes
 from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus, kept_message
 from judging.llm.endpoints import (
@@ -145,7 +146,7 @@ def recent_errors(endpoint: ModelEndpoint) -> QuerySet[Call]:
 def active_judges() -> QuerySet[Judge]:
     """Return the judges that new runs and trials are offered, with their endpoints."""
     usable = Q(endpoint=None) | Q(endpoint__is_active=True)
-    return Judge.objects.filter(usable, is_active=True).exclude(kind=imported.NAME).select_related("endpoint")
+    return Judge.objects.filter(usable, is_active=True).exclude(kind=IMPORTED_JUDGE).select_related("endpoint")
 
 
 def list_judges() -> QuerySet[Judge]:

@@ -14,8 +14,7 @@ from judging.grading.rubric_tree import walk
 from judging.judges import judge_kinds
 from judging.judges.judge_kinds import JudgeVersion, kind_asked, members_of, version_of_options
 from judging.judges.kinds import panel
-from judging.judges.kinds.imported import imported_grader
-from judging.judges.registry import COMPARING, KINDS, judge_kind
+from judging.judges.registry import COMPARING, KINDS, imported_grader, judge_kind
 from judging.models import (
     UNREPORTED_KINDS,
     EvaluatorKind,

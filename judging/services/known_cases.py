@@ -9,14 +9,13 @@ from functools import cached_property
 from django.db.models import QuerySet
 
 from evalsite.base.rows import grouped
-from evalsite.base.types import JsonDict
+from evalsite.base.types import JsonDict, as_text
 from judging.models import Case, Prompt, Suite
 from judging.specs.files.findings import shorten
 from judging.specs.records.case_reader import choices_of
 from judging.specs.records.collected import Collected
 from judging.specs.records.names import Holds, is_of_media, rank
 from judging.specs.records.neutral import CaseRecord, SuiteSpec
-from judging.specs.records.values import as_text
 from judging.specs.replies import question_hash
 
 BATCH = 500

@@ -6,14 +6,13 @@ import json
 from collections.abc import Collection
 from enum import StrEnum
 
-from evalsite.base.types import JsonDict
+from evalsite.base.types import JsonDict, objects
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings
 from judging.specs.files.yaml_files import named_files, read_yaml, yaml_paths
 from judging.specs.records.files.json_parts import is_dict_of_columns
 from judging.specs.records.files.otlp import OTLP_ENDINGS
 from judging.specs.records.names import Holds, are_models, is_model, is_strong, rank
-from judging.specs.records.values import objects
 from judging.specs.replies import find_response_folders, scaleeval_files, scaleeval_results
 from judging.specs.rubrics.rubric_nested import find_criteria, find_criteria_lists
 from judging.specs.rubrics.rubric_tables import is_rubric_table

@@ -20,9 +20,9 @@ from django.views.decorators.http import condition, require_safe
 
 from evalsite.base.actions.declarations import ActionCall
 from evalsite.base.actions.pages import action_page, show_refusal
-from evalsite.base.http import PageRequest, form_view, get_view, page_of, page_of_search, whole_number
+from evalsite.base.http import PageRequest, form_view, get_view, page_of, page_of_search
 from evalsite.base.tables import CONTENT_TYPES, write_csv
-from evalsite.base.types import JsonDict, Refused
+from evalsite.base.types import JsonDict, Refused, whole_number
 from judging.actions.benchmarks import CaseEditForm, change
 from judging.actions.uploads import check, command_of
 from judging.forms.imports import ImportOptionsForm, benchmark_names, options_initial

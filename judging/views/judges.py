@@ -16,8 +16,8 @@ from evalsite.base.actions.declarations import ActionCall
 from evalsite.base.actions.entries import first_entries
 from evalsite.base.actions.pages import action_page, show_refusal
 from evalsite.base.formats import compare
-from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view, whole_number
-from evalsite.base.types import JsonDict, Refused
+from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view
+from evalsite.base.types import JsonDict, Refused, whole_number
 from judging.actions.judges import create, own_judges, saved_words
 from judging.actions.prompts import JudgeTrialForm, NewPromptForm
 from judging.actions.prompts import create as create_prompt

@@ -16,7 +16,7 @@ from evalsite.base.actions.declarations import ActionCall
 from evalsite.base.actions.pages import action_page, show_refusal
 from evalsite.base.formats import ScoreScale
 from evalsite.base.http import PageRequest, form_view, get_view, page_of
-from evalsite.base.types import JsonDict, JsonObject, Refused
+from evalsite.base.types import JsonDict, JsonObject, Refused, objects
 from judging.actions.prompts import TrialForm
 from judging.actions.runs import try_judge
 from judging.judges.kinds import custom_templates
@@ -30,7 +30,6 @@ from judging.selectors import runs as selectors
 from judging.selectors.benchmarks import cases_with_handlers, handler_sources
 from judging.selectors.judges import cost_of_calls, score_scale_of
 from judging.selectors.runs import read_verdict
-from judging.specs.records.values import objects
 from judging.specs.rubrics.outlines import Outline, outline_of_data
 
 

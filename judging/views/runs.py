@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from evalsite.base.actions.declarations import ActionCall
 from evalsite.base.actions.pages import action_page
-from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view, whole_number
-from evalsite.base.types import JsonDict, choices_of
+from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view
+from evalsite.base.types import JsonDict, choices_of, whole_number
 from judging.actions import runs as actions
 from judging.actions.runs import ADDS, ASK_AN_ADMIN
 from judging.forms.esi import LunarImportForm, linking_query

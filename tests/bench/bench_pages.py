@@ -128,7 +128,7 @@ def run_jobs() -> Iterator[tuple[str, Callable[[], object]]]:
 def compute_results(suite_id: int) -> None:
     """Compute what the pages of results, charts and systems show, for every grader of a suite."""
     from evalsite.reports.jobs import compute_report
-    from evalsite.reports.selectors.graders import graders_of
+    from evalsite.reports.selectors.leaderboards import graders_of
 
     for grader in graders_of(suite_id):
         for kind in ("results", "suite-charts", "criteria"):
@@ -138,7 +138,7 @@ def compute_results(suite_id: int) -> None:
 def compute_board(suite_id: int) -> None:
     """Compute the board of a suite that its page opens with."""
     from evalsite.reports.jobs import compute_report
-    from evalsite.reports.selectors.graders import board_options, first_graders, graders_of
+    from evalsite.reports.selectors.leaderboards import board_options, first_graders, graders_of
 
     compute_report("suite-board", suite_id, board_options(first_graders(graders_of(suite_id), None)))
 

@@ -22,7 +22,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlencode
 
-from evalsite.review.models.items import number_at
 from evalsite.review.questions.forms import PREFIX
 from evalsite.serving.supervisor import web_command
 from tests.bench.queue_rows import six_answers
@@ -31,6 +30,13 @@ LEASE_SECONDS = 20  # short, so that slots of people who vanished come back with
 LOOKING_AGAIN = 0.1  # share of items that people come back to from the queue's page, as after a break
 REPOSITORY = Path(__file__).resolve().parents[2]
 TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def _number_of(item: str) -> int:
+    """Return the number behind an item's address."""
+    from evalsite.review.models.items import number_at  # late: models need settings
+
+    return number_at(item)
 
 
 class Site:
@@ -201,7 +207,7 @@ class Annotator:
         panel, toast = self.post(f"/review/items/{item}/annotate/", values, self.crowd.submit_times)
         if toast == "Saved":
             self.crowd.accepted += 1
-            self.crowd.given[self.name, number_at(item)] = said
+            self.crowd.given[self.name, _number_of(item)] = said
         else:
             self.crowd.trouble.append(f"{self.name}: the answer to {item} was refused")
         return panel
@@ -210,14 +216,14 @@ class Annotator:
         """Return the fields of this person's answer to an item."""
         if not self.crowd.has_form:
             return {"label": self.random.choice(("1", "1", "0", "-1"))}
-        answers = six_answers(number_at(item) + int(self.name.rpartition("-")[2]))
+        answers = six_answers(_number_of(item) + int(self.name.rpartition("-")[2]))
         return {f"{PREFIX}{key}": text for key, text in answers.items()}
 
     def _vanish(self, item: str, token: str, note: str) -> str:
         """Leave for longer than a lease; then half of them send their answer late."""
         self.crowd.vanished += 1
         time.sleep(LEASE_SECONDS + 3)
-        self.crowd.drafts[self.name, number_at(item)] = note
+        self.crowd.drafts[self.name, _number_of(item)] = note
         if self.random.random() < 0.5:
             values = {"token": token, "note": note} | self._said(item)
             answer, toast = self.post(f"/review/items/{item}/annotate/", values)

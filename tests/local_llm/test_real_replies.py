@@ -16,7 +16,7 @@ from django.utils import timezone
 from debate.models import DebateStatus, Statement
 from debate.protocol.verdicts import read_strict, to_system_space
 from debate.services.set_plans import create_debate_set
-from evalsite.base.command_base import BadInput
+from evalsite.base.rows import BadInput
 from evalsite.reports.jobs import require
 from evalsite.reports.services.judge_trust import GOLDEN
 from judging.judges.judge_kinds import MeasuredJudge

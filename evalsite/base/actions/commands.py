@@ -38,10 +38,10 @@ from evalsite.base.actions.entries import (
     words_of_errors,
 )
 from evalsite.base.actions.reports import NoSuchTable, Report
-from evalsite.base.command_base import BadInput, JsonCommand, facts_text
+from evalsite.base.command_base import JsonCommand
 from evalsite.base.http import SentFile
-from evalsite.base.log_lines import done_through
-from evalsite.base.tables import PAPER_TYPES, table_bytes
+from evalsite.base.rows import BadInput, done_through
+from evalsite.base.tables import PAPER_TYPES, facts_text, table_bytes
 from evalsite.base.types import JsonDict, Refused
 
 STANDARD = "-"  # standard output, where a file is to be named

@@ -20,8 +20,8 @@ from django.db.models.deletion import ProtectedError, RestrictedError
 from django.utils.datastructures import MultiValueDict
 from typing_extensions import TypeVar, Unpack
 
-from evalsite.base.command_base import BadInput, facts_text, look_up, numbered_row
-from evalsite.base.rows import Owned, check_owner, is_owner
+from evalsite.base.rows import BadInput, Owned, check_owner, is_owner, look_up, numbered_row
+from evalsite.base.tables import facts_text
 from evalsite.base.types import JsonDict, JsonObject, Refused
 
 BATCH = 1_000  # rows that are deleted by one statement

@@ -25,7 +25,7 @@ from evalsite.base.actions.declarations import (
     Subject,
 )
 from evalsite.base.actions.reports import Report
-from evalsite.base.command_base import BadInput, look_up
+from evalsite.base.rows import BadInput, look_up
 from evalsite.base.types import JsonDict, JsonObject, Refused
 
 NUL = "\0"

@@ -13,7 +13,8 @@ from django.core.validators import validate_email
 from evalsite.accounts.forms import PersonCreateForm
 from evalsite.accounts.roles import Role
 from evalsite.accounts.services import PersonDetails, create_person
-from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.command_base import JsonCommand
+from evalsite.base.rows import BadInput
 from evalsite.base.types import JsonDict
 
 

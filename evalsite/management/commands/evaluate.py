@@ -12,9 +12,9 @@ from django.utils.timezone import now
 from evalsite.base.actions.commands import add_by, add_fields, entered_of, refused_by_option
 from evalsite.base.actions.declarations import acting_person
 from evalsite.base.actions.entries import perform
-from evalsite.base.command_base import BadInput, JsonCommand, pick
+from evalsite.base.command_base import JsonCommand
 from evalsite.base.formats import figure_in_numbers, scale_of_figure
-from evalsite.base.log_lines import done_through
+from evalsite.base.rows import BadInput, done_through, pick
 from evalsite.base.types import JsonDict
 from evalsite.management.gate_arguments import (
     Gate,

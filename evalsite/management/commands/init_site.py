@@ -17,7 +17,7 @@ from evalsite.accounts.services import (
     organisation_name,
     setup_code,
 )
-from evalsite.base.command_base import BadInput
+from evalsite.base.rows import BadInput
 from evalsite.base.types import JsonDict
 from evalsite.management.commands import create_admin
 from evalsite.management.commands.create_admin import check_account

@@ -8,7 +8,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.command_base import JsonCommand
+from evalsite.base.rows import BadInput
 from evalsite.base.types import JsonDict
 from evalsite.management.import_command import read_paths
 from judging.services.file_imports.imports import refusal_message

@@ -12,8 +12,9 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandParser
 from django.utils.timezone import now
 
-from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.command_base import JsonCommand
 from evalsite.base.form_fields import BudgetField
+from evalsite.base.rows import BadInput
 from evalsite.base.types import JsonDict
 from judging.actions.references import ACTIVE_JUDGE
 from judging.judges.injection_probes import probe_judge

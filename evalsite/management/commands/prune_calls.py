@@ -8,7 +8,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.command_base import JsonCommand
+from evalsite.base.rows import BadInput
 from evalsite.base.types import JsonDict
 from judging.services.ledger import prune_calls
 

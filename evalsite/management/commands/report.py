@@ -13,7 +13,8 @@ from django.http import QueryDict
 
 from evalsite.base.actions.commands import PRINTED_FORMATS, add_fields, add_report, printed_table, read_report
 from evalsite.base.actions.reports import REPORTS, Report
-from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.command_base import JsonCommand
+from evalsite.base.rows import BadInput
 from evalsite.base.types import JsonDict
 from evalsite.management.gate_arguments import (
     Gate,

@@ -6,7 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.command_base import JsonCommand
+from evalsite.base.rows import BadInput
 from evalsite.base.types import JsonDict
 from judging.models import ImportStatus, Upload
 from judging.services.file_imports.stored_imports import stored_rows

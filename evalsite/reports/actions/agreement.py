@@ -14,10 +14,9 @@ from django.utils import timezone
 from evalsite.accounts.audit import record
 from evalsite.base.actions.declarations import CREATE, DELETE, ActionCall, InvalidInput, NoInput, Noun, columns
 from evalsite.base.actions.reports import FigureColumn, Report, ReportColumn, ReportTable, coefficient, plain_columns
-from evalsite.base.command_base import facts_text
 from evalsite.base.formats import COEFFICIENT, SHARE
 from evalsite.base.http import SentFile
-from evalsite.base.tables import ZIP, has_columnar_files, table_bytes, write_markdown, write_zip
+from evalsite.base.tables import ZIP, facts_text, has_columnar_files, table_bytes, write_markdown, write_zip
 from evalsite.base.types import JsonDict, JsonObject
 from evalsite.reports import jobs
 from evalsite.reports.forms import AgreementForm, ItemGroupForm, OneQueueForm, PaceForm

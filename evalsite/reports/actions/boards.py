@@ -11,9 +11,8 @@ from django.utils import timezone
 
 from evalsite.base.actions.declarations import CREATE, DELETE, ActionCall, NoInput, Noun, Reference, columns
 from evalsite.base.actions.reports import PValueColumn, Report, ReportColumn, ReportTable, ScoreColumn, plain_columns
-from evalsite.base.command_base import BadInput, pick
 from evalsite.base.formats import ScoreScale, in_numbers, read_scale
-from evalsite.base.rows import batches
+from evalsite.base.rows import BadInput, batches, pick
 from evalsite.base.types import JsonDict, Refused
 from evalsite.reports import jobs
 from evalsite.reports.forms import (
@@ -26,8 +25,7 @@ from evalsite.reports.forms import (
     two_systems,
 )
 from evalsite.reports.models import OfficialBoard, StoredGate
-from evalsite.reports.selectors.graders import Grader, board_options, first_graders, graders_of
-from evalsite.reports.selectors.leaderboards import evaluators_of
+from evalsite.reports.selectors.leaderboards import Grader, board_options, evaluators_of, first_graders, graders_of
 from evalsite.reports.services.calibration import certificate_beside
 from evalsite.reports.services.leaderboards import BREAKDOWN, COMPARISON, LEADERBOARD, best_first
 from evalsite.reports.services.publications import EXIT_HELD, EXIT_NOT_HELD, EXIT_TOO_FEW, GatedBoard, RuleStatus

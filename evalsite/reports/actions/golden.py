@@ -22,7 +22,7 @@ from evalsite.base.actions.reports import (
     coefficient,
     plain_columns,
 )
-from evalsite.base.command_base import facts_text
+from evalsite.base.tables import facts_text
 from evalsite.base.types import ByName, JsonDict
 from evalsite.reports import jobs
 from evalsite.reports.forms import GoldenComparisonForm, GoldenReportForm

@@ -23,9 +23,9 @@ from evalsite.base.actions.reports import (
     coefficient,
     plain_columns,
 )
-from evalsite.base.command_base import BadInput, facts_text, numbered_row, pick
 from evalsite.base.formats import COEFFICIENT, ScoreScale, in_numbers, scale_of_figure
-from evalsite.base.rows import check_owner
+from evalsite.base.rows import BadInput, check_owner, numbered_row, pick
+from evalsite.base.tables import facts_text
 from evalsite.base.types import JsonDict, JsonObject, Refused
 from evalsite.reports import jobs
 from evalsite.reports.forms import AnchorForm, CertificateForm, JudgeVersionForm, LooksForm, ThresholdForm, TrustForm
@@ -69,8 +69,7 @@ from judging.actions.judges import JUDGES
 from judging.actions.runs import RUNS
 from judging.jobs import launch_run
 from judging.models import EvaluatorKind, Judge, Run, RunEvaluator, RunKind
-from judging.statistics.annotator_models import Annotators
-from judging.statistics.judge_quality import ALPHA, DELTA, Step
+from judging.statistics.judge_quality import ALPHA, DELTA, Annotators, Step
 
 Chosen = TypeVar("Chosen", bound=JudgeVersionForm)
 

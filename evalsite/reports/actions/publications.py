@@ -28,7 +28,7 @@ from evalsite.base.types import JsonDict, Refused
 from evalsite.reports.actions.results import SCORES
 from evalsite.reports.forms import PinForm, SavedViewForm, ShareForm
 from evalsite.reports.models import OfficialBoard, SavedView, ShareLink
-from evalsite.reports.selectors.graders import graders_named, graders_of
+from evalsite.reports.selectors.leaderboards import graders_named, graders_of
 from evalsite.reports.services.publications import create_share, delete_view, revoke_share, save_view
 from evalsite.reports.services.suite_boards import pin_board, unpin_board
 from judging.actions.references import SUITE

@@ -22,15 +22,13 @@ from evalsite.base.actions.reports import (
     ScoreColumn,
     plain_columns,
 )
-from evalsite.base.command_base import facts_text
 from evalsite.base.formats import ScoreScale, read_scale
 from evalsite.base.rows import batches, page_at
-from evalsite.base.tables import Row
+from evalsite.base.tables import Row, facts_text
 from evalsite.base.types import ByName, JsonDict, JsonObject, Refused
 from evalsite.reports import jobs
 from evalsite.reports.forms import AddressForm, results_choice
-from evalsite.reports.selectors.graders import Grader, grader_named, graders_of
-from evalsite.reports.selectors.leaderboards import labels_read_once
+from evalsite.reports.selectors.leaderboards import Grader, grader_named, graders_of, labels_read_once
 from evalsite.reports.selectors.results import ResultCell
 from evalsite.reports.services import snapshots
 from evalsite.reports.services.results import (

@@ -17,9 +17,9 @@ from debate.protocol.verdicts import VerdictReading
 from evalsite.base.actions.entries import TextsField
 from evalsite.base.form_fields import BudgetField, DayField, NameField, check_period, offer_choices
 from evalsite.base.formats import finite_number
-from evalsite.base.http import whole_number, whole_numbers
-from evalsite.base.types import JsonDict, JsonObject
-from evalsite.reports.selectors.graders import graders_of
+from evalsite.base.http import whole_numbers
+from evalsite.base.types import JsonDict, JsonObject, whole_number
+from evalsite.reports.selectors.leaderboards import graders_of
 from evalsite.reports.services.publications import GateRefused, Threshold, read_threshold
 from evalsite.reports.services.results import Columns, ResultsChoice, RowFilter
 from evalsite.reports.services.snapshots import ReportContent
@@ -27,10 +27,9 @@ from evalsite.reports.services.spend_reports import SpendGroup
 from evalsite.review.models import GoldenSet, LabelTable, Queue, Team
 from evalsite.review.routing import MOST_LOOKS, ThresholdTarget
 from judging.models import Run, Suite, System
-from judging.statistics.annotator_models import Annotators
 from judging.statistics.estimates import MeanKind
 from judging.statistics.estimators.debates import OUTCOME, PEOPLE, DebateFigure
-from judging.statistics.judge_quality import ALPHA, DELTA
+from judging.statistics.judge_quality import ALPHA, DELTA, Annotators
 from judging.statistics.ratings import Cell
 
 RULES = {

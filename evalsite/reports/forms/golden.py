@@ -8,9 +8,9 @@ from django import forms
 from django.db.models import Q, QuerySet
 
 from evalsite.base.actions.declarations import Reference
-from evalsite.base.command_base import BadInput, pick
 from evalsite.base.form_fields import BudgetField, NameField, offer_choices, offer_rows
-from evalsite.base.http import whole_number
+from evalsite.base.rows import BadInput, pick
+from evalsite.base.types import whole_number
 from evalsite.review.models import GoldenRule, GoldenSet, WordingProposal
 from evalsite.review.questions.scales import words_of
 from evalsite.review.routing import GoldenPart

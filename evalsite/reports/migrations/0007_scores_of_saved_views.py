@@ -7,7 +7,7 @@ from django.db import migrations
 
 from evalsite.base.formats import SHARE, ScoreScale
 from evalsite.review.questions.scales import find_node
-from judging.judges.kinds.imported import imported_grader
+from judging.judges.registry import imported_grader
 from judging.judges.registry import judge_kind
 from judging.stored_content import tree_from_json
 from judging.specs.types import NodeSpec
@@ -56,10 +56,9 @@ def typed(percent: str, scale: ScoreScale) -> str:
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('judging', '0040_at_stake'),
-        ('reports', '0006_saved_views'),
+        ("judging", "0040_at_stake"),
+        ("reports", "0006_saved_views"),
     ]
 
     operations = [migrations.RunPython(fill, migrations.RunPython.noop)]

@@ -22,10 +22,10 @@ from evalsite.review.selectors.final_labels import SubjectLabel, labels_of_debat
 from evalsite.review.selectors.golden import ComparedResponse, verdicts_by_response
 from evalsite.review.selectors.subjects import chunks
 from evalsite.review.states import QueueMode
-from evalsite.review.subject_keys import turned_label
 from judging.judges.subjects import READ_NOW
 from judging.models import SCORED_KINDS, EvaluatorKind, RunEvaluator, Score, Verdict
 from judging.selectors.judges import versions_of
+from judging.stored_content import turned_label
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,7 @@ from django.db.models.functions import Length, Substr
 from evalsite.base.rows import batches, grouped
 from evalsite.base.types import JsonObject
 from evalsite.reports.selectors.annotations import ScaledAnswers, answers_of
-from evalsite.reports.selectors.graders import Grader
-from evalsite.reports.selectors.leaderboards import Options, chosen
+from evalsite.reports.selectors.leaderboards import Grader, Options, chosen
 from evalsite.review.models import Annotation, Queue, ReviewItem
 from evalsite.review.questions.forms import IN_LISTS, AnswerForm, FormQuestion, Kind, value_text
 from evalsite.review.selectors.final_labels import SubjectLabel, criterion_of, labels_on_case

@@ -18,8 +18,8 @@ from evalsite.review.selectors.gold import GoldScore, gold_scores
 from evalsite.review.selectors.pages import remembered
 from evalsite.review.selectors.waiting_items import workload_of
 from judging.statistics.agreement import agreement_report, chance_of_run, longest_run, marks_of_the_rest
-from judging.statistics.annotator_models import EstimatedRates, estimated_rates
 from judging.statistics.estimates import Estimate, Ints, share_of
+from judging.statistics.judge_quality import EstimatedRates, estimated_rates
 from judging.statistics.ratings import MISSING, RatingTable
 
 UNLIKELY_RUN = 0.001

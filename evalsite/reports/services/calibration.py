@@ -41,8 +41,8 @@ from evalsite.review.services.queues import DEFAULT_QUORUM
 from judging.judges.judge_kinds import JudgeVersion, changes_between, version_from_json
 from judging.models import EvaluatorKind, RunEvaluator
 from judging.selectors.judges import versions_of
-from judging.statistics.annotator_models import Annotators
 from judging.statistics.judge_quality import (
+    Annotators,
     ReliabilityBin,
     Step,
     ThresholdDecision,

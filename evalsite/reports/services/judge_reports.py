@@ -38,7 +38,6 @@ from judging.llm.endpoints import EndpointKind
 from judging.models import Call, Prompt, Run, RunEvaluator
 from judging.selectors.judges import score_scale_of, versions_of
 from judging.statistics.agreement import Metric, agreement_report, confusion_counts
-from judging.statistics.annotator_models import why_not_run
 from judging.statistics.estimates import Estimate, Floats, Ints, census_mean, share_of, share_of_cases, undefined
 from judging.statistics.estimators.agreement import (
     NONE,
@@ -50,7 +49,14 @@ from judging.statistics.estimators.agreement import (
 )
 from judging.statistics.estimators.boards import case_means, mean_of_cases
 from judging.statistics.estimators.judge_bias import rogan_gladen
-from judging.statistics.judge_quality import FEWEST, correlation_of, effective_judges, parsed_share, position_report
+from judging.statistics.judge_quality import (
+    FEWEST,
+    correlation_of,
+    effective_judges,
+    parsed_share,
+    position_report,
+    why_not_run,
+)
 from judging.statistics.ratings import RatingTable
 
 NO_LABELS = "No audited vote of this member has a final human label yet."

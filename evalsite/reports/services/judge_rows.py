@@ -33,8 +33,8 @@ from evalsite.review.selectors.final_labels import LabelReader, SubjectLabel, cr
 from evalsite.review.selectors.golden import ComparedResponse, golden_answers
 from evalsite.review.selectors.subjects import chunks
 from judging.grading.rubric_tree import Value
-from judging.judges.kinds.custom import label_preferences
 from judging.judges.kinds.custom_templates import FIRST, SECOND
+from judging.judges.registry import label_preferences
 from judging.judges.reply_rows import CALL, MICRO, NOT_ASKED, STATUSES, UNPRICED, VERDICT, ReplyRows
 from judging.models import (
     SCORED_KINDS,

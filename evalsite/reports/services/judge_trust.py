@@ -42,7 +42,6 @@ from judging.judges.reply_rows import record_of
 from judging.models import Call, Case, Run, RunEvaluator, RunKind, Verdict
 from judging.selectors.judges import versions_of
 from judging.statistics.agreement import confusion_counts
-from judging.statistics.annotator_models import Annotators, Closeness, alternative_annotator_test
 from judging.statistics.estimates import FEWEST_FOR_CLAIMS, Estimate, TooFew, look_multiplier, people_only, undefined
 from judging.statistics.estimators.agreement import (
     SHOWN_PSEUDO_CASES,
@@ -53,7 +52,14 @@ from judging.statistics.estimators.agreement import (
 )
 from judging.statistics.estimators.boards import shown_share
 from judging.statistics.estimators.judge_bias import Drift, drift
-from judging.statistics.judge_quality import AuditedVerdict, ReliabilityBin, reliability
+from judging.statistics.judge_quality import (
+    Annotators,
+    AuditedVerdict,
+    Closeness,
+    ReliabilityBin,
+    alternative_annotator_test,
+    reliability,
+)
 from judging.statistics.ratings import from_rows
 
 BINARY = {0.0, 1.0}

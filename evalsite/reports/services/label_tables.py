@@ -20,10 +20,10 @@ from evalsite.review.questions.scales import PREFERENCE_SHARES
 from judging.models import SCORED_KINDS, Response, Score
 from judging.models.runs import BASELINE
 from judging.specs.records.names import Holds, strongest
-from judging.statistics.annotator_models import dawid_skene
 from judging.statistics.estimates import Estimate, Floats, Scale, share_of
 from judging.statistics.estimators.boards import mean_of_cases
 from judging.statistics.estimators.debates import DebatedPair, outcome_win_rate, ranked_by_outcomes
+from judging.statistics.judge_quality import dawid_skene
 from judging.statistics.rank_correlation import correlations_of
 from judging.statistics.ratings import MISSING, RatingTable
 

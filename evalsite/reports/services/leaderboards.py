@@ -27,8 +27,8 @@ from evalsite.review.selectors.audits import ends_of_strata
 from evalsite.review.selectors.final_labels import SubjectLabel, labels_of_evaluators
 from judging.grading.reports import METRIC_ROWS_NOTE, SHARE_ROWS_NOTE, reduce_scores
 from judging.models import RunEvaluator
-from judging.selectors.figures import Clip, clip_of, group_size, rule_report, run_cases
 from judging.selectors.judges import score_scale_of
+from judging.selectors.runs import Clip, clip_of, group_size, rule_report, run_cases
 from judging.statistics.estimates import (
     Bounds,
     Estimate,

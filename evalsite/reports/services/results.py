@@ -14,8 +14,7 @@ from django.utils.text import Truncator
 from evalsite.base.actions.reports import BASELINE
 from evalsite.base.formats import ScoreScale
 from evalsite.base.types import JsonDict
-from evalsite.reports.selectors.graders import MAX_COLUMNS, Grader
-from evalsite.reports.selectors.leaderboards import Options, evaluators_with_run
+from evalsite.reports.selectors.leaderboards import MAX_COLUMNS, Grader, Options, evaluators_with_run
 from evalsite.reports.selectors.results import (
     CaseWords,
     ResultCell,

@@ -20,13 +20,13 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from evalsite.accounts.audit import NamedSubject, record
-from evalsite.base.command_base import BadInput, pick
 from evalsite.base.formats import ScoreScale, scale_of_figure
+from evalsite.base.rows import BadInput, pick
 from evalsite.base.signals import certificate_lapsed, gate_fell
 from evalsite.base.types import JsonDict, Refused
 from evalsite.reports.models import OfficialBoard, StoredGate
-from evalsite.reports.selectors.graders import Grader
 from evalsite.reports.selectors.leaderboards import (
+    Grader,
     Options,
     calls_paid_by,
     evaluators_of,

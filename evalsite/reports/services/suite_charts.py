@@ -14,10 +14,12 @@ from evalsite.base.formats import ScoreScale, in_numbers, read_scale
 from evalsite.base.rows import page_at
 from evalsite.base.tables import Row
 from evalsite.base.types import JsonDict
-from evalsite.reports.selectors.graders import MAX_COLUMNS, Grader, graders_of
 from evalsite.reports.selectors.leaderboards import (
+    MAX_COLUMNS,
+    Grader,
     Options,
     evaluators_with_run,
+    graders_of,
     history_of,
     judges_among,
 )

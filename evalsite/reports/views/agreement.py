@@ -19,9 +19,9 @@ from evalsite.accounts.audit import NamedSubject
 from evalsite.base.actions.declarations import ActionCall
 from evalsite.base.actions.pages import action_page
 from evalsite.base.actions.reports import ReportTable
-from evalsite.base.http import PageRequest, form_view, get_view, page_of, whole_number
+from evalsite.base.http import PageRequest, form_view, get_view, page_of
 from evalsite.base.page_parts import Facts
-from evalsite.base.types import JsonDict
+from evalsite.base.types import JsonDict, whole_number
 from evalsite.reports import jobs
 from evalsite.reports.actions.agreement import (
     ADJUDICATIONS,

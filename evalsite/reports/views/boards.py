@@ -30,10 +30,10 @@ from evalsite.accounts.audit import NamedSubject, record
 from evalsite.base.actions.declarations import ActionCall
 from evalsite.base.actions.pages import action_page
 from evalsite.base.actions.reports import BeingComputed, NoSuchTable
-from evalsite.base.http import PageRequest, SentFile, form_view, get_view, page_of, whole_number, whole_numbers
+from evalsite.base.http import PageRequest, SentFile, form_view, get_view, page_of, whole_numbers
 from evalsite.base.rich_text import within_scope
 from evalsite.base.tables import ZIP, write_zip
-from evalsite.base.types import JsonDict, Refused
+from evalsite.base.types import JsonDict, Refused, whole_number
 from evalsite.reports import jobs
 from evalsite.reports.actions.boards import (
     BOARD,
@@ -47,16 +47,18 @@ from evalsite.reports.actions.publications import share
 from evalsite.reports.actions.results import CHARTS_REPORT, SCORES, charts_shown
 from evalsite.reports.forms import LeaderboardChoice, ShareForm, leaderboard_choice, results_choice, two_systems
 from evalsite.reports.models import OfficialBoard, ShareLink, StoredGate
-from evalsite.reports.selectors.graders import (
+from evalsite.reports.selectors.leaderboards import (
     MAX_COLUMNS,
+    EvaluatorChoices,
     Grader,
     board_options,
+    evaluators_of,
     first_graders,
     grader_named,
     graders_named,
     graders_of,
+    scored_suites,
 )
-from evalsite.reports.selectors.leaderboards import EvaluatorChoices, evaluators_of, scored_suites
 from evalsite.reports.services.calibration import certificate_beside
 from evalsite.reports.services.charts import common_axis, difference_axis
 from evalsite.reports.services.leaderboards import (

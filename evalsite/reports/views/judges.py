@@ -50,8 +50,7 @@ from evalsite.reports.forms import (
     debates_behind_of,
     judge_options,
 )
-from evalsite.reports.selectors.graders import graders_of
-from evalsite.reports.selectors.leaderboards import Options
+from evalsite.reports.selectors.leaderboards import Options, graders_of
 from evalsite.reports.services import debates_in_view
 from evalsite.reports.services.calibration import (
     Calibration,
@@ -98,9 +97,8 @@ from judging.models import Judge, Run
 from judging.selectors.judges import versions_of
 from judging.selectors.runs import open_budgets
 from judging.services.day_budgets import limited_uses, next_day
-from judging.statistics.annotator_models import Annotators
 from judging.statistics.estimators.debates import OUTCOME, PEOPLE, debates_of_figure, differs, unpack
-from judging.statistics.judge_quality import ALPHA, DELTA
+from judging.statistics.judge_quality import ALPHA, DELTA, Annotators
 
 STEPS_SHOWN = 100
 PERCENT = {"error": 10.0, "certainty": 90.0}

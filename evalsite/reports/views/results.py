@@ -18,15 +18,21 @@ from evalsite.base.actions.declarations import ActionCall, InvalidInput
 from evalsite.base.actions.entries import perform
 from evalsite.base.actions.pages import action_page
 from evalsite.base.formats import SHARE
-from evalsite.base.http import PageRequest, form_view, get_view, page_of, whole_number, whole_numbers
-from evalsite.base.types import JsonDict, Refused
+from evalsite.base.http import PageRequest, form_view, get_view, page_of, whole_numbers
+from evalsite.base.types import JsonDict, Refused, whole_number
 from evalsite.reports import jobs
 from evalsite.reports.actions.publications import save
 from evalsite.reports.actions.results import RESPONSES, ROWS, results_shown, send_results
 from evalsite.reports.forms import SavedViewForm, results_choice
 from evalsite.reports.jobs import ReportState, obtain
-from evalsite.reports.selectors.graders import MAX_COLUMNS, Grader, graders_of
-from evalsite.reports.selectors.leaderboards import CHOICES_SHOWN, labels_read_once, scored_suites
+from evalsite.reports.selectors.leaderboards import (
+    CHOICES_SHOWN,
+    MAX_COLUMNS,
+    Grader,
+    graders_of,
+    labels_read_once,
+    scored_suites,
+)
 from evalsite.reports.selectors.results import answers_named, answers_to
 from evalsite.reports.services.publications import views_for
 from evalsite.reports.services.results import (

@@ -12,8 +12,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from evalsite.base.actions.declarations import ActionCall, Filled, NoInput, Noun, PageData, Reference, columns
-from evalsite.base.http import whole_number
-from evalsite.base.types import ByName, JsonDict, JsonObject, Refused, choices_of
+from evalsite.base.types import ByName, JsonDict, JsonObject, Refused, choices_of, whole_number
 from evalsite.review.actions.items import comment_facts, values_by_question
 from evalsite.review.actions.queues import QUEUES
 from evalsite.review.forms import (

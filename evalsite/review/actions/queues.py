@@ -20,9 +20,8 @@ from evalsite.base.actions.declarations import (
     PageData,
     columns,
 )
-from evalsite.base.command_base import facts_text
 from evalsite.base.http import SentFile, table_file
-from evalsite.base.tables import CONTENT_TYPES, DATA_TYPES
+from evalsite.base.tables import CONTENT_TYPES, DATA_TYPES, facts_text
 from evalsite.base.types import ByName, JsonDict, JsonObject, Refused
 from evalsite.review.actions.references import ITEM, QUEUE, TEAM
 from evalsite.review.forms import GoldColumnForm, PrefillForm, ResolveForm, TrainAgainForm, ViewForm, ViewNameForm

@@ -20,9 +20,8 @@ from evalsite.base.actions.declarations import (
     Reference,
     columns,
 )
-from evalsite.base.command_base import BadInput, numbered_row
-from evalsite.base.http import whole_number
-from evalsite.base.types import JsonObject
+from evalsite.base.rows import BadInput, numbered_row
+from evalsite.base.types import JsonObject, whole_number
 from evalsite.review.forms import TeamForm
 from evalsite.review.models import GoldenSet, LabelTable, Queue, ReviewItem, Team
 from evalsite.review.models.items import number_at

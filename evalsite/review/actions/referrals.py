@@ -13,9 +13,9 @@ from debate.actions import DEBATE_SETS
 from debate.models import DebateSet
 from evalsite.accounts.audit import record
 from evalsite.base.actions.declarations import Action, ActionCall, NoInput, PageData
-from evalsite.base.command_base import facts_text
 from evalsite.base.formats import ScoreScale
 from evalsite.base.rows import check_owner
+from evalsite.base.tables import facts_text
 from evalsite.base.types import JsonDict, JsonObject, Refused
 from evalsite.review.actions.queues import QUEUES
 from evalsite.review.jobs import launch, launch_rest, route_debates, route_run

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db import migrations
 
-from evalsite.review.subject_keys import is_turned, key_of, part_json, shown_hash, turned_label
+from judging.stored_content import is_turned, key_of, part_json, shown_hash, turned_label
 from judging.stored_content import content_hash, text_hash
 
 CHUNK = 1_000
@@ -170,9 +170,7 @@ class Filler:
     def part_shown(self, item: Any, rubric: Any, prompt: Any, texts: list[str]) -> tuple[Any, bytes | None]:
         """Return the rubric's item and part that people were shown; no part where none makes the item's stored hash."""
         for rubric_item_id, part in self.candidates(rubric, prompt.key, item.criterion):
-            made = shown_hash(
-                prompt_hash=prompt.content_hash, text_hashes=texts, part=part, criterion=item.criterion
-            )
+            made = shown_hash(prompt_hash=prompt.content_hash, text_hashes=texts, part=part, criterion=item.criterion)
             if made == item.content_hash:
                 return rubric_item_id, part
         return None, None

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import migrations, models
 
-from evalsite.review.subject_keys import is_turned, part_json, subject_key, turned_label
+from judging.stored_content import is_turned, part_json, subject_key, turned_label
 
 CHUNK = 1_000
 JOINED = ("debate__debate_set", "debate__case", "debate__response_a__prompt", "debate__response_b")

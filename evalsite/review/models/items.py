@@ -260,7 +260,7 @@ class Subject(models.Model):
     """
 
     key = models.CharField(max_length=64, unique=True)  # review.selectors.subjects.subject_key
-    content_key = models.CharField(max_length=64, blank=True)  # of labels that name no rubric: review.subject_keys
+    content_key = models.CharField(max_length=64, blank=True)  # of labels that name no rubric: stored_content
     is_pair = models.BooleanField()  # labels of a pair say which response is better, in the order of their hashes
     criterion = models.CharField(max_length=200, blank=True)
     case = models.ForeignKey(Case, null=True, on_delete=models.CASCADE, related_name="+")  # its reference is shown

@@ -58,8 +58,7 @@ from judging.grading.rubric_tree import (
     walk,
 )
 from judging.judges.judge_kinds import BadJudgeOption, kind_asked, options_asked
-from judging.judges.kinds.imported import imported_grader
-from judging.judges.registry import KINDS, judge_kind
+from judging.judges.registry import KINDS, imported_grader, judge_kind
 from judging.judges.subjects import JudgeScore, JudgeSubject
 from judging.specs.types import NodeSpec, ScaleSpec
 

@@ -18,7 +18,7 @@ from hashlib import sha256
 from typing import Any
 
 from evalsite.base.formats import finite_number
-from evalsite.base.types import JsonObject
+from evalsite.base.types import JsonObject, as_text
 from evalsite.review.questions.scales import (
     ANSWERED,
     MOST_LABELS,
@@ -29,7 +29,6 @@ from evalsite.review.questions.scales import (
     labels_in_order,
 )
 from judging.grading.rubric_tree import Value, on_scale
-from judging.specs.records.values import as_text
 from judging.specs.types import ScaleSpec
 from judging.statistics.texts import UNMARKED, Mark, stretches
 

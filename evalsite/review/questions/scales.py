@@ -10,10 +10,10 @@ from itertools import chain, product
 
 from evalsite.base.formats import SHARE, WINS, ScaleKind, ScoreScale, finite_number, rating, read_scale, scale_through
 from evalsite.base.types import JsonDict, JsonObject
-from evalsite.review.blinding import to_system_space
 from judging.specs.records.neutral import PREFERENCE_NUMBERS
 from judging.specs.records.preferences import preference
 from judging.specs.types import NodeSpec
+from judging.stored_content import turned_label
 
 MOST_LABELS = 11  # 0 to 10: more cannot be told apart at a glance, nor typed with one key
 VALUE_LIMIT = 20  # characters
@@ -126,9 +126,7 @@ def is_preference(labels: Sequence[Label]) -> bool:
 
 def shown_label(value: str, labels: Sequence[Label], *, swapped: bool) -> str:
     """Return a stored label as a person sees it, or a seen one as it is stored: its own inverse."""
-    if not swapped or value not in _PREFERENCES or not is_preference(labels):
-        return value
-    return str(to_system_space(int(value), swapped=True))
+    return turned_label(value, turned=swapped and is_preference(labels))
 
 
 def key_of(position: int, labels: Sequence[Label]) -> str:

@@ -13,7 +13,7 @@ from django.db.models import Case, IntegerField, Prefetch, Q, QuerySet, Value, W
 
 from evalsite.base.rows import batches, row_pages
 from evalsite.base.tables import Table
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonDict, JsonObject, as_text
 from evalsite.review.models import Assignment, FinalLabel, Material, Queue, ReviewItem
 from evalsite.review.questions.forms import (
     LETTERS,
@@ -51,7 +51,6 @@ from evalsite.review.tables.annotations import (
     ItemRecord,
     parts_text,
 )
-from judging.specs.records.values import as_text
 
 BATCH = 500
 MOST_WORDED = 20  # labels of a scale that are written out

@@ -20,12 +20,12 @@ from evalsite.review.models import Annotation, AuditPlan, Queue, Referral
 from evalsite.review.routing import ItemArm, audit_size
 from evalsite.review.selectors.subjects import blind_shares
 from evalsite.review.selectors.waiting_items import RECENT, WORK_SECONDS, usual_seconds
-from evalsite.review.subject_keys import is_turned
 from judging.models import SCORED_KINDS, EvaluatorKind, Run, RunKind, RunTask
 from judging.models.runs import RunStatus
 from judging.selectors.judges import score_scales_of
 from judging.specs.people_choices import AskedPeople, AskedWork, Pace
 from judging.specs.selections import selection_from_json
+from judging.stored_content import is_turned
 
 RECENT_PLANS = 20  # the last choices of a benchmark's audits that are looked at
 DEFAULT_QUORUM = 2

@@ -15,7 +15,7 @@ from debate.models import Debate, DebateStatus
 from debate.protocol.transcripts import Transcript
 from debate.selectors import anonymous_transcript
 from evalsite.base.formats import SHARE
-from evalsite.base.types import JsonDict
+from evalsite.base.types import JsonDict, as_text
 from evalsite.review.blinding import EVERYTHING, ItemPart, Stage, Viewer, is_swapped, stage_of, viewer_of, visible
 from evalsite.review.models import Annotation, Assignment, ReviewItem
 from evalsite.review.questions.answer_forms import LabelForm
@@ -33,14 +33,12 @@ from evalsite.review.selectors.subjects import (
 )
 from evalsite.review.selectors.waiting_items import Remark, has_seen_verdicts, remarks_on
 from evalsite.review.states import FINAL, UNDO_GRACE, AssignmentStatus, ItemStatus, QueueMode
-from evalsite.review.subject_keys import part_of, turned_label
 from judging.models import EvaluatorKind, Score, Verdict
 from judging.models.runs import AGAINST
 from judging.selectors.judges import score_scale_of
 from judging.selectors.prepared_queries import PreparedQuery
-from judging.specs.records.values import as_text
 from judging.specs.types import NodeSpec
-from judging.stored_content import ShownContent, tree_from_json
+from judging.stored_content import ShownContent, part_of, tree_from_json, turned_label
 
 PAIR_QUESTION = "Which response is better?"
 SINGLE_QUESTION = "How good is the response?"

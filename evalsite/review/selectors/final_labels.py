@@ -35,13 +35,12 @@ from evalsite.review.selectors.subjects import (
     turned_round,
     with_pairs,
 )
-from evalsite.review.subject_keys import KeyFrame, is_turned
 from judging.grading.rubric_tree import Value
 from judging.judges.registry import KINDS
 from judging.judges.subjects import JudgeSubject
 from judging.models import Case, Prompt, Response, RunEvaluator, Score
 from judging.selectors.runs import tasks_of
-from judging.stored_content import tree_from_json
+from judging.stored_content import KeyFrame, is_turned, tree_from_json
 
 SCORING = {  # options of judges that make other scores of the same parts
     LEVELS: ("level_25_value", "level_100", "clip"),

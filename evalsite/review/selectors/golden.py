@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from evalsite.base.command_base import BESIDE
+from evalsite.base.rows import BESIDE
 from evalsite.base.types import Refused
 from evalsite.review.models import Adjudication, Annotation, GoldenItem, GoldenRun, GoldenSet, Referral, Subject
 from evalsite.review.questions.scales import Label, judge_label, labels_from_json

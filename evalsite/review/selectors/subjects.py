@@ -36,16 +36,6 @@ from evalsite.review.questions.scales import (
     labels_from_json,
     nearest_label,
 )
-from evalsite.review.subject_keys import (
-    KeyFrame,
-    content_key,
-    is_turned,
-    key_frame,
-    part_json,
-    shown_hash,
-    subject_key,
-    turned_label,
-)
 from judging.grading.rubric_tree import Value
 from judging.judges.judge_kinds import kind_asked
 from judging.judges.registry import KINDS
@@ -56,7 +46,22 @@ from judging.models.benchmarks import picture_url
 from judging.models.runs import AGAINST, BASELINE_RESPONSE
 from judging.selectors.judges import read_baselines
 from judging.specs.types import NodeSpec
-from judging.stored_content import ShownContent, content_hash, shown_content, text_hash, tree_from_json, tree_to_json
+from judging.stored_content import (
+    KeyFrame,
+    ShownContent,
+    content_hash,
+    content_key,
+    is_turned,
+    key_frame,
+    part_json,
+    shown_content,
+    shown_hash,
+    subject_key,
+    text_hash,
+    tree_from_json,
+    tree_to_json,
+    turned_label,
+)
 
 Key = TypeVar("Key", int, str)
 

@@ -39,7 +39,6 @@ from evalsite.review.selectors.audits import (
     share_of_benchmark,
 )
 from evalsite.review.states import ItemStatus
-from evalsite.review.subject_keys import is_turned, turned_label
 from judging.judges.kinds.panel import DISPUTED
 from judging.judges.subjects import DOUBTFUL
 from judging.models import SCORED_KINDS, EvaluatorKind, Response, Run, RunEvaluator, RunKind, Score, Verdict
@@ -47,6 +46,7 @@ from judging.models.runs import ACTIVE, AGAINST, BASELINE_RESPONSE, RunStatus
 from judging.selectors.judges import versions_of
 from judging.services.runs.people_costs import PeopleCost, PeopleQuestion
 from judging.specs.people_choices import AskedPeople, AskedWork
+from judging.stored_content import is_turned, turned_label
 
 if TYPE_CHECKING:
     from judging.services.runs.run_plans import EvaluatorChoice

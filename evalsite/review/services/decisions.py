@@ -64,7 +64,7 @@ from evalsite.review.states import (
     check_transition,
     outcome,
 )
-from evalsite.review.subject_keys import turned_label
+from judging.stored_content import turned_label
 
 KEPT = ["subject", "provenance", "label", "share", "parts", "decided_at"]
 

@@ -42,7 +42,6 @@ from evalsite.review.services.label_tables import (
 from evalsite.review.services.queues import free_slug
 from evalsite.review.services.run_referrals import store_subjects
 from evalsite.review.states import outcome
-from evalsite.review.subject_keys import turned_label
 from evalsite.review.tables.label_files import LABEL_LIMIT, PREFERENCE_VALUES, item_key
 from judging.llm.chat import canonical_json
 from judging.models import Response, Suite, SuiteCase, Upload
@@ -53,6 +52,7 @@ from judging.specs.records.collected import Collected, preference_json
 from judging.specs.records.neutral import Giver, LabelRecord, Place, PreferenceRecord, ResponseRecord
 from judging.specs.records.values import moment_of
 from judging.specs.types import UNKNOWN_SCALE, Scale
+from judging.stored_content import turned_label
 
 BATCH = 2_000
 CHUNK = 5_000

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from evalsite.base.tables import unescape_cell
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonDict, JsonObject, as_text
 from evalsite.review.questions.forms import (
     ANSWER_LIMIT,
     MOST_RESPONSES,
@@ -33,7 +33,7 @@ from judging.specs.records.file_records import problem
 from judging.specs.records.files.csv_parts import REPAIRED_TEXT
 from judging.specs.records.files.json_parts import json_rows
 from judging.specs.records.parts import Row
-from judging.specs.records.values import as_text, object_of
+from judging.specs.records.values import object_of
 from judging.specs.spreadsheets import Grid, column_letters, is_blank, plain_text, read_grids
 
 SKIP_REASON = "Skipped in Label Studio"

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from evalsite.base.types import JsonObject
+from evalsite.base.types import JsonObject, as_text
 from evalsite.review.questions.scales import COMPARED, PREFERENCE, Label, label_on, labels_in_order, scale_of_labels
-from evalsite.review.subject_keys import turned_label
 from judging.specs.files.findings import Problem, Severity, said_once, shorten
 from judging.specs.records import names
 from judging.specs.records.collected import Collected
@@ -31,8 +30,9 @@ from judging.specs.records.neutral import (
     ResponseRecord,
 )
 from judging.specs.records.parts import RecordOptions
-from judging.specs.records.values import as_text, moment_of
+from judging.specs.records.values import moment_of
 from judging.specs.types import UNKNOWN_SCALE, Scale
+from judging.stored_content import turned_label
 
 MOST_LABELS = 50
 NO_LABELS = "There is no label in this table."

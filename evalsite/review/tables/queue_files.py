@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 
-from evalsite.base.types import JsonDict
+from evalsite.base.types import JsonDict, as_text
 from evalsite.review.questions.forms import LETTERS, MOST_RESPONSES
 from evalsite.review.tables.label_files import LabelFile, LabelFileReader, item_key, made_names
 from judging.specs.files.findings import Problem, Severity, said_once
@@ -26,7 +26,7 @@ from judging.specs.records.file_records import (
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import CaseRecord, Place, ResponseRecord
 from judging.specs.records.parts import RecordOptions
-from judging.specs.records.values import as_text, has_words
+from judging.specs.records.values import has_words
 
 LIMITS = {"key": 200, "criterion": 100, "scenario": 100, "language": 40, "system_a": 200, "system_b": 200}
 TEXT_LIMIT = 200_000

@@ -22,8 +22,8 @@ from django.views.decorators.cache import never_cache
 from evalsite.base.actions.declarations import Action, ActionCall, InvalidInput
 from evalsite.base.actions.pages import Page, action_page, show_refusal
 from evalsite.base.formats import compare
-from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view, whole_number
-from evalsite.base.types import JsonDict, Refused
+from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view
+from evalsite.base.types import JsonDict, Refused, whole_number
 from evalsite.review.actions.assignments import (
     answer_training,
     assignments_of,

@@ -20,9 +20,9 @@ from debate.models import DebateSet
 from evalsite.base.actions.declarations import Action, ActionCall, InvalidInput
 from evalsite.base.actions.entries import perform
 from evalsite.base.actions.pages import action_page
-from evalsite.base.http import PageRequest, form_view, get_view, page_of, page_of_search, post_view, whole_number
+from evalsite.base.http import PageRequest, form_view, get_view, page_of, page_of_search, post_view
 from evalsite.base.tables import COLUMNAR, CONTENT_TYPES, has_columnar_files
-from evalsite.base.types import JsonDict, Refused, choices_of
+from evalsite.base.types import JsonDict, Refused, choices_of, whole_number
 from evalsite.review.actions.items import ITEMS, OF_ITEMS, take_back
 from evalsite.review.actions.queues import ADDS_PEOPLE, check_form, create, take_annotations
 from evalsite.review.actions.referrals import AUDIT_DEBATES, AUDIT_RUN, send, send_debates, take_run_back

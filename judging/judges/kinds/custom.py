@@ -596,20 +596,6 @@ def read_labels(text: str) -> dict[str, Fraction]:
     return scores
 
 
-def label_preferences(options: JsonObject) -> dict[str, int]:
-    """Return which response each label of a comparing own prompt prefers: 1 the one shown as A, -1 B, 0 neither.
-
-    `options` are those of an evaluator; none for other kinds of judges, and where numbers are asked for.
-    """
-    text = options.get("judge_options", {}).get("labels_text", "") if options.get("judge_kind") == NAME else ""
-    try:
-        scores = read_labels(text)
-    except BadJudgeOption:  # of a run older than a rule of labels
-        return {}
-    middle = max(scores.values(), default=Fraction(0)) / 2
-    return {label: (score > middle) - (score < middle) for label, score in scores.items()}
-
-
 def _rates_on(options: JsonObject) -> ScoreScale:
     """Return the scale of a judge's numbers, or of labels that are numbers; shares of labels that are words."""
     if custom_templates.is_comparison(str(options["prompt_text"]), str(options["system_text"])):
@@ -694,6 +680,6 @@ KIND = shipped_kind(
     refusal=_refusal,
     idle=_idle,
     scale=("labels_text", "lowest", "highest"),
-    worth_by=lambda options: read_labels(str(options["labels_text"])),
+    worth_by=lambda options: read_labels(str(options.get("labels_text", ""))),
     rates_on=lambda options, _: _rates_on(options),
 )

@@ -20,14 +20,12 @@ from evalsite.base import signals
 from evalsite.base.rows import batches, lock_row
 from evalsite.base.types import JsonDict, JsonObject, Refused
 from judging.grading.rubric_tree import ScoreStatus
-from judging.judges.judge_kinds import IMPORTED, IMPORTED_FROM
-from judging.judges.kinds.imported import (
-    NAME,
+from judging.judges.judge_kinds import IMPORTED, IMPORTED_FROM, IMPORTED_JUDGE
+from judging.judges.registry import (
     OFF_SCALE,
     SCALE_UNKNOWN,
     ImportedGrader,
     ImportedLog,
-    Value,
     imported_grader,
     short_criterion,
 )
@@ -418,9 +416,9 @@ class _RunWriter:
 def _judge_named(name: str, source: str) -> Judge:
     for end in ("", *(f" (imported{number})" for number in ("", *(f" {n}" for n in range(2, 100))))):
         free = f"{name[: JUDGE_NAME - len(end)]}{end}"
-        defaults = {"kind": NAME, "description": f"Imported from {source}. It cannot be asked here."}
+        defaults = {"kind": IMPORTED_JUDGE, "description": f"Imported from {source}. It cannot be asked here."}
         judge, _ = Judge.objects.get_or_create(name=free, defaults=defaults)
-        if judge.kind == NAME:
+        if judge.kind == IMPORTED_JUDGE:
             return judge
     raise ValueError(f"There are too many judges called {name}.")
 
@@ -429,7 +427,7 @@ def _details(row: Record) -> JsonDict:
     return {"details": row.metadata} if row.metadata else {}
 
 
-def _scored(grader: ImportedGrader, value: Value | None, detail: JsonObject) -> JsonDict:
+def _scored(grader: ImportedGrader, value: float | str | None, detail: JsonObject) -> JsonDict:
     """Return the fields of a score: a value off its scale, or on one that is not known, has no share and is no 0."""
     share = grader.share(value) if value is not None else None
     further = {"grade": value, **detail} if isinstance(value, str) else detail
@@ -552,7 +550,7 @@ def delete_imported_runs(upload: Upload) -> int:
         while batch := list(rows_left.values_list("pk", flat=True)[:BATCH]):
             model._default_manager.filter(pk__in=batch).delete()
     Run.objects.filter(pk__in=ids).delete()
-    Judge.objects.filter(pk__in=judge_ids, kind=NAME, evaluators__isnull=True).delete()
+    Judge.objects.filter(pk__in=judge_ids, kind=IMPORTED_JUDGE, evaluators__isnull=True).delete()
     return len(ids)
 
 

@@ -29,7 +29,7 @@ from judging.services.file_imports.staged_rubrics import Watch, unwatched
 from judging.services.long_jobs import persistently
 from judging.specs.records.neutral import CaseRecord, SuiteSpec, given
 from judging.specs.types import image_specs
-from judging.stored_content import case_hash, content_hash, prompt_hash
+from judging.stored_content import case_hash, content_hash, hash_of_prompt
 
 # Fields that a case, as read, and its row in a batch name alike, beside those that hold JSON.
 _SAME_FIELDS = (
@@ -198,7 +198,7 @@ def benchmark_slug_of(name: str) -> str:
 
 
 def _weighted(case: CaseRecord) -> WeightedIdentity:
-    return case.key, prompt_hash(case), case_hash(case), case.weight
+    return case.key, hash_of_prompt(case), case_hash(case), case.weight
 
 
 def _known_cases(benchmark: Benchmark) -> dict[Identity, int]:

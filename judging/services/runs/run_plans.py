@@ -15,8 +15,7 @@ from django.db.models import QuerySet
 from evalsite.base.rows import batches
 from evalsite.base.types import JsonDict, JsonObject, Refused
 from judging.grading.grades import EsiOptions
-from judging.judges.judge_kinds import BadJudgeOption, JudgeKind
-from judging.judges.kinds import imported
+from judging.judges.judge_kinds import IMPORTED_JUDGE, BadJudgeOption, JudgeKind
 from judging.judges.kinds.esi_items import JUDGES, ReplyReading
 from judging.judges.registry import judge_kind
 from judging.judges.subjects import BadPrompt, JudgeSubject
@@ -412,7 +411,7 @@ def check_plan(plan: RunPlan) -> None:
     retired = [str(each) for judge in judges for each in (judge, *member_judges(judge)) if not each.is_active]
     if retired:
         raise RunNotPossible(f"{', '.join(retired)}: retired. Restore the judge on its page, or choose another.")
-    elsewhere = [judge.name for judge in judges if judge.kind == imported.NAME]
+    elsewhere = [judge.name for judge in judges if judge.kind == IMPORTED_JUDGE]
     if elsewhere:
         raise RunNotPossible(f"{', '.join(elsewhere)}: imported, so it cannot be asked. Choose another judge.")
     if len({choice.name for choice in plan.evaluators}) < len(plan.evaluators):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonDict, JsonObject, as_text, objects
 from judging.specs.pictures import MAX_IMAGES
 from judging.specs.records.collector import Collector
 from judging.specs.records.document_tables import with_rows
@@ -15,14 +15,12 @@ from judging.specs.records.names import Holds, rank
 from judging.specs.records.neutral import Place, ResponseRecord
 from judging.specs.records.parts import Part, Row
 from judging.specs.records.values import (
-    as_text,
     at,
     content_text,
     first_count,
     first_text,
     in_one_list,
     is_messages,
-    objects,
     parsed,
     reply_in,
 )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonDict, JsonObject, as_text, objects
 from judging.specs.pictures import holds_data_uri
 from judging.specs.records import names
 from judging.specs.records.collector import Collector
@@ -18,7 +18,6 @@ from judging.specs.records.values import (
     as_count,
     as_id,
     as_number,
-    as_text,
     content_text,
     details,
     exchanges,
@@ -27,7 +26,6 @@ from judging.specs.records.values import (
     is_messages,
     is_missing,
     letter_in,
-    objects,
     parsed,
     references,
     texts,

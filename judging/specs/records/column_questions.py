@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from evalsite.base.types import JsonDict
+from evalsite.base.types import JsonDict, as_text, objects
 from judging.specs.records import names
 from judging.specs.records.api_replies import is_api_reply, is_whole_reply
 from judging.specs.records.columns import (
@@ -34,7 +34,6 @@ from judging.specs.records.values import (
     are_choices,
     as_count,
     as_id,
-    as_text,
     at,
     has_words,
     in_one_list,
@@ -43,7 +42,6 @@ from judging.specs.records.values import (
     is_question,
     listed,
     named_numbers,
-    objects,
     reply_in,
 )
 from judging.specs.spreadsheets import FormulaText

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
+from evalsite.base.types import as_text, objects
 from judging.specs.records import names
 from judging.specs.records.case_reader import is_rubric, reference_texts
 from judging.specs.records.column_questions import DOUBLE, PAIRED, ColumnQuestions
@@ -37,7 +38,6 @@ from judging.specs.records.values import (
     are_digits,
     are_texts,
     as_id,
-    as_text,
     holds_choices,
     is_choice,
     is_list,
@@ -45,7 +45,6 @@ from judging.specs.records.values import (
     is_name,
     is_question,
     listed,
-    objects,
     parsed,
 )
 from judging.specs.turns import content_of

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonDict, JsonObject, as_text, objects
 from judging.specs.files.findings import Findings, Problem, Severity, shorten
 from judging.specs.records import names
 from judging.specs.records.names import Holds
@@ -18,7 +18,6 @@ from judging.specs.records.shapes import ColumnUse
 from judging.specs.records.values import (
     as_count,
     as_number,
-    as_text,
     at,
     has_words,
     in_one_list,
@@ -26,7 +25,6 @@ from judging.specs.records.values import (
     is_messages,
     is_missing,
     named_numbers,
-    objects,
     parsed,
 )
 from judging.specs.spreadsheets import ShareText

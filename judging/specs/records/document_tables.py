@@ -10,12 +10,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from evalsite.base.types import JsonDict
+from evalsite.base.types import JsonDict, objects
 from judging.specs.records import names
 from judging.specs.records.files.csv_parts import HALF
 from judging.specs.records.names import Holds
 from judging.specs.records.parts import Form, Part, Row
-from judging.specs.records.values import are_questions, is_dict_of_rows, objects, parsed
+from judging.specs.records.values import are_questions, is_dict_of_rows, parsed
 
 _ASKS = (Holds.PROMPT, Holds.TURNS, Holds.CASE)
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
+from evalsite.base.types import as_text
 from judging.specs.records import names
 from judging.specs.records.columns import (
     ASKS,
@@ -27,7 +28,7 @@ from judging.specs.records.columns import (
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import Choice
 from judging.specs.records.preferences import preference
-from judging.specs.records.values import as_id, as_text
+from judging.specs.records.values import as_id
 
 MOST_ANSWERS = 4  # of a question that one column answers
 MOST_SIDES = 7  # of a label that says which of two responses is better, and how much

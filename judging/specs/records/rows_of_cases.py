@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
-from evalsite.base.types import JsonObject
+from evalsite.base.types import JsonObject, as_text
 from judging.specs.files.findings import Findings
 from judging.specs.records import names
 from judging.specs.records.columns import CHOSEN, Mapping, question
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import Choice, Giver, PreferenceRecord
 from judging.specs.records.parts import Part, Row
-from judging.specs.records.values import as_text
 
 MOST_COMPARED = 1000  # cases and systems, of which further rows are compared with the first
 _OF_ONE_RESPONSE = (*names.ATTEMPTS, Holds.RATER, Holds.JUDGE, Holds.CRITERION, Holds.LABELS_OF)  # tell its rows apart

@@ -12,7 +12,7 @@ from enum import Enum
 from functools import partial
 from typing import ClassVar
 
-from evalsite.base.types import JsonDict
+from evalsite.base.types import JsonDict, as_text, objects
 from judging.specs.records.collector import Collector
 from judging.specs.records.names import CLASSES, METRICS, SHARE, Holds, compared, rank, strongest
 from judging.specs.records.neutral import (
@@ -28,18 +28,7 @@ from judging.specs.records.neutral import (
     VerdictRecord,
 )
 from judging.specs.records.parts import Part, UploadParts
-from judging.specs.records.values import (
-    as_id,
-    as_number,
-    as_text,
-    at,
-    details,
-    is_messages,
-    object_of,
-    objects,
-    parsed,
-    references,
-)
+from judging.specs.records.values import as_id, as_number, at, details, is_messages, object_of, parsed, references
 from judging.specs.types import UNKNOWN_SCALE, Scale
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonDict, JsonObject, as_text
 from judging.specs.files.findings import shorten
 from judging.specs.records import names, preferences
 from judging.specs.records.api_replies import error_in, is_api_reply, printed, replies_of, set_reply, texts_of
@@ -50,7 +50,6 @@ from judging.specs.records.values import (
     are_texts,
     as_count,
     as_id,
-    as_text,
     conversation,
     finite,
     is_messages,

@@ -12,24 +12,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from evalsite.base.types import JsonDict, JsonObject, json_writer
+from evalsite.base.types import JsonDict, JsonObject, as_text, json_text, objects
 from judging.specs.records.neutral import as_value
 from judging.specs.turns import ROLES, role_of
 
-_AS_JSON = json_writer(ensure_ascii=False)
 _MOST_CHARACTERS = 2_000_000  # of a cell that may be a printed list
 _NAMED = {"nan": None, "NaN": None, "null": None, "true": True, "false": False}
 _SIDE_BY_SIDE = re.compile(r"['\"}\])]\s+(['\"{\[(]|array\()")  # without a comma
 _VALUES = frozenset({tokenize.STRING, tokenize.NUMBER, tokenize.NAME})
-
-
-def as_text(value: object) -> str:
-    """Return a value as text: texts as they are, numbers and booleans as JSON writes them, nothing for None and NaN."""
-    if isinstance(value, str):
-        return value
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        return ""
-    return str(value) if type(value) is int else _AS_JSON(value)
 
 
 def as_id(value: object) -> str:
@@ -72,7 +62,7 @@ def parsed(value: object) -> object:
         try:
             result = read(text)
             if read is not json.loads:
-                _AS_JSON(result)  # of sets and bytes, which are no values, it makes a TypeError
+                json_text(result)  # of sets and bytes, which are no values, it makes a TypeError
         except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError, tokenize.TokenError):
             continue
         if isinstance(result, list | dict | tuple):
@@ -255,11 +245,6 @@ def at(value: object, path: str) -> object:
         else:
             return None
     return value
-
-
-def objects(value: object) -> list[JsonDict]:
-    """Return the objects of a list; none where it is no list."""
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def named_numbers(value: object) -> JsonDict | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonDict, JsonObject, objects
 from judging.specs.files.bundles import UNSAFE_PATH, Bundle, UnsafePath, folder_of, join_path
 from judging.specs.files.encodings import read_text
 from judging.specs.files.findings import Findings, Parsed, Rule, at_line, error_rule, warning_rule
@@ -27,7 +27,6 @@ from judging.specs.lint import (
 )
 from judging.specs.pictures import IMAGE_FIELDS, RESPONSE_IMAGE_FIELDS, ImageSource, read_images
 from judging.specs.records.neutral import CaseRecord, ResponseRecord, given
-from judging.specs.records.values import objects
 from judging.specs.turns import MESSAGE_FIELDS, RESPONSE_MESSAGE_FIELDS, ReadTurns, read_turns
 from judging.specs.types import CONTEXT_ROLES
 

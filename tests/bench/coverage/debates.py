@@ -276,7 +276,7 @@ class StoredDebates:
     def _label(self, drawn: Drawn) -> None:
         from evalsite.review.models import FinalLabel, Provenance
         from evalsite.review.questions.scales import PREFERENCE_SHARES
-        from evalsite.review.subject_keys import turned_label
+        from judging.stored_content import turned_label
         from tests.factories import NOON
 
         FinalLabel.objects.filter(item=None).delete()

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 
 from evalsite.accounts.roles import Role, role_of
-from evalsite.base.command_base import BadInput
+from evalsite.base.rows import BadInput
 
 pytestmark = pytest.mark.django_db
 

@@ -14,7 +14,7 @@ from pytest_django import Settings
 from evalsite.accounts.admissions import Claims, admit
 from evalsite.accounts.roles import Role, role_of
 from evalsite.accounts.services import PersonDetails, organisation_name, setup_code
-from evalsite.base.command_base import BadInput
+from evalsite.base.rows import BadInput
 
 pytestmark = pytest.mark.django_db
 

@@ -27,7 +27,7 @@ from evalsite.accounts.roles import Scope
 from evalsite.api.tokens import make_token
 from evalsite.base.actions.declarations import CHANGE, CREATE, DELETE, Action
 from evalsite.base.actions.entries import filled_form
-from evalsite.base.command_base import BadInput
+from evalsite.base.rows import BadInput
 from evalsite.base.types import JsonDict, JsonObject
 from tests.architecture.test_page_commands import addresses
 from tests.commands import command_of

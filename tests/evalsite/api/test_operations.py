@@ -25,7 +25,7 @@ from evalsite.api.models import ApiToken, KeptAnswer
 from evalsite.api.tokens import make_token
 from evalsite.base.actions.declarations import NOUNS
 from evalsite.base.actions.reports import REPORTS
-from evalsite.base.command_base import BadInput
+from evalsite.base.rows import BadInput
 from evalsite.serving.middleware import NO_LENGTH
 from judging.models import Run, RunKind
 from tests import factories

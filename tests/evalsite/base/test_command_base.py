@@ -7,7 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from evalsite.base.command_base import AT_ONCE, facts_text, json_pieces
+from evalsite.base.command_base import AT_ONCE, json_pieces
+from evalsite.base.tables import facts_text
 from evalsite.base.types import ByName
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalsite.base.command_base import BadInput, look_up, pick
+from evalsite.base.rows import BadInput, look_up, pick
 from judging.models import System
 from tests import factories
 

@@ -12,7 +12,7 @@ import pytest
 from django.core.management import call_command
 
 from evalsite.accounts.roles import Role
-from evalsite.base.command_base import BadInput
+from evalsite.base.rows import BadInput
 from judging.models import Run, Suite
 from tests import factories
 from tests.fake_llm.fixture import FakeLLM

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 from django.core.management import CommandError, call_command
 
-from evalsite.base.command_base import BadInput
+from evalsite.base.rows import BadInput
 from judging.models import Run, Suite
 from tests import factories
 from tests.fake_llm.fixture import FakeLLM

@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 
 from evalsite.accounts.roles import Role
-from evalsite.base.command_base import BadInput
+from evalsite.base.rows import BadInput
 from judging.models import Prompt, Response, Rubric, Suite
 from tests import factories, image_files
 from tests.judging import import_files

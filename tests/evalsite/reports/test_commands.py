@@ -20,7 +20,7 @@ from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
 from evalsite.base.actions.declarations import declared_nouns
 from evalsite.base.actions.reports import REPORTS, Report
-from evalsite.base.command_base import BadInput
+from evalsite.base.rows import BadInput
 from evalsite.management.commands.report import DECLARED
 from evalsite.reports.services.publications import save_view
 from tests import factories

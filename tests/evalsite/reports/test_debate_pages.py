@@ -19,7 +19,7 @@ from openpyxl import load_workbook
 from debate.models import Debate, DebateSet, Experiment
 from debate.services.set_tables import DebateLabelUpload, import_labels
 from evalsite.accounts.roles import Role
-from evalsite.base.command_base import BadInput
+from evalsite.base.rows import BadInput
 from evalsite.reports import jobs
 from evalsite.reports.services import snapshots
 from evalsite.reports.services.debate_reports import compute_arena, compute_debates, compute_robustness

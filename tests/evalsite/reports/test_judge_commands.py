@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from evalsite.accounts.roles import Role
 from evalsite.api import urls as _urls  # noqa: F401 - loads what is declared
-from evalsite.base.command_base import BadInput
+from evalsite.base.rows import BadInput
 from evalsite.reports.services.judge_trust import drift_of_version
 from evalsite.review.models import AnchorRound, AnchorSet, Certificate, EvaluatorThreshold, ReviewItem
 from evalsite.review.questions.scales import labels_to_json, level_scale

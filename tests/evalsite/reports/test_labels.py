@@ -17,7 +17,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.accounts.roles import Role
-from evalsite.base.command_base import BadInput
+from evalsite.base.rows import BadInput
 from evalsite.reports.services.people import AgreementLabel, PeopleAgreement, compute_label_agreement
 from evalsite.review.models import ImportedLabel, LabelledItem, LabelTable
 from tests import factories

@@ -21,7 +21,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.reports.models import SavedView
-from evalsite.reports.selectors.graders import graders_of
+from evalsite.reports.selectors.leaderboards import graders_of
 from evalsite.reports.services.leaderboards import compute_comparison, compute_leaderboard
 from evalsite.review.questions.answer_forms import scale_of_own_prompt
 from evalsite.review.questions.scales import labels_to_json

@@ -15,7 +15,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.accounts.roles import Role
-from evalsite.base.command_base import BadInput
+from evalsite.base.rows import BadInput
 from evalsite.base.tables import write_xlsx
 from evalsite.reports.services.people import compute_agreement
 from evalsite.review.models import Annotation, Assignment, LabelTable, Notice, NoticeKind, Queue, ReviewItem

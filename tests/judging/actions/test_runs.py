@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
-from evalsite.base.command_base import BadInput
+from evalsite.base.rows import BadInput
 from judging.models import ModelEndpoint, Run, Score, Suite
 from judging.services.runs.run_worker import work_through
 from tests import factories

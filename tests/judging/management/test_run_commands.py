@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
-from evalsite.base.command_base import BadInput
+from evalsite.base.rows import BadInput
 from judging.judges.answer_prompts import shipped_asking
 from judging.models import Lease, Response, Run, RunTask
 from judging.services import leases, run_lifecycle

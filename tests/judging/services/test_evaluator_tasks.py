@@ -21,7 +21,7 @@ from judging.judges.subjects import JudgeScore
 from judging.llm.chat import Conversation
 from judging.models import Lease, PastScore, PastVerdict, Run, RunEvaluator, RunTask, Score, Verdict
 from judging.models.runs import RunStatus
-from judging.selectors.figures import rule_report
+from judging.selectors.runs import rule_report
 from judging.services import long_jobs
 from judging.services.evaluator_tasks import (
     SCORE_FIELDS,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from judging.specs.records.neutral import CaseRecord, ResponseRecord
 from judging.specs.types import ImageSpec
-from judging.stored_content import case_hash, prompt_hash, response_hash, text_hash
+from judging.stored_content import case_hash, hash_of_prompt, response_hash, text_hash
 
 PLAIN = CaseRecord(
     key="france",
@@ -28,7 +28,7 @@ IMAGE = ImageSpec("a" * 64, "image/png", 40, 20, name="1.png")
 
 
 def test_hashes_of_text_alone_are_what_they_were_before_images_were_stored() -> None:
-    assert prompt_hash(PLAIN) == "c8e6cd49430eecbd5b43bd29addb5f2b7ff8ab5a31931f16caabc9796b37378a"
+    assert hash_of_prompt(PLAIN) == "c8e6cd49430eecbd5b43bd29addb5f2b7ff8ab5a31931f16caabc9796b37378a"
     assert case_hash(PLAIN) == "8a7e3de867e1873fea4531e3d714c2835c32f85c0574d33fc17550932ce648e2"
     paris = "5dd272b4f316b776a7b8e3d0894b37e1e42be3d5d3b204b8a5836cc50597a6b1"
     assert (response_hash(ResponseRecord("ada", "Paris", case_key="france")), text_hash("Paris")) == (paris, paris)
@@ -44,7 +44,7 @@ def test_prompt_hash_depends_on_images_and_turns_and_not_on_file_names() -> None
         replace(PLAIN, messages=({"role": "user", "parts": [{"text": "Hi"}]},)),
     ]
 
-    assert len({prompt_hash(case) for case in shown}) == len(shown)
+    assert len({hash_of_prompt(case) for case in shown}) == len(shown)
     assert {case_hash(case) for case in shown} == {case_hash(PLAIN)}
     renamed = replace(PLAIN, images=(replace(IMAGE, name="other.png"),))
-    assert prompt_hash(renamed) == prompt_hash(shown[1])
+    assert hash_of_prompt(renamed) == hash_of_prompt(shown[1])

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evalsite.base.types import JsonDict
+from evalsite.base.types import JsonDict, as_text, objects
 from judging.specs.files.encodings import is_too_deep
-from judging.specs.records.values import as_text, at, objects
+from judging.specs.records.values import at
 
 OTLP_ENDINGS = (".pb", ".binpb", ".otlp")
 MOST_BYTES = 64 << 20  # of a file

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonDict, JsonObject, as_text
 from judging.specs.records.collector import Collector
 from judging.specs.records.names import (
     Holds,
@@ -25,17 +25,7 @@ from judging.specs.records.names import (
 from judging.specs.records.neutral import CaseRecord, Giver, LabelRecord, Place, PreferenceRecord, ResponseRecord
 from judging.specs.records.parts import Part
 from judging.specs.records.preferences import preference
-from judging.specs.records.values import (
-    as_number,
-    as_text,
-    at,
-    content_text,
-    details,
-    is_messages,
-    parsed,
-    references,
-    texts,
-)
+from judging.specs.records.values import as_number, at, content_text, details, is_messages, parsed, references, texts
 from judging.specs.turns import role_of
 
 _ABOUT_RESPONSES = (Holds.SECONDS, Holds.COST, Holds.TOKENS)

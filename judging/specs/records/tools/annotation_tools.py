@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonDict, JsonObject, as_text, objects
 from judging.specs.records.collector import Collector
 from judging.specs.records.neutral import Place
 from judging.specs.records.parts import Form, Part, UploadParts
@@ -22,7 +22,7 @@ from judging.specs.records.tools.annotated_items import (
     ranking,
     store_items,
 )
-from judging.specs.records.values import as_id, as_number, as_text, details, is_missing, object_of, objects, parsed
+from judging.specs.records.values import as_id, as_number, details, is_missing, object_of, parsed
 
 _MOST = 200  # answers to a question that are looked at
 _NOT_GIVEN = ("discarded", "draft")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
-from evalsite.base.types import JsonDict
+from evalsite.base.types import JsonDict, as_text
 from judging.specs.records.collector import Collector
 from judging.specs.records.names import Holds, is_model, judges, said_of_side, strongest
 from judging.specs.records.neutral import CaseRecord, Choice, Giver, PreferenceRecord, ResponseRecord
@@ -30,7 +30,6 @@ from judging.specs.records.shapes import (
 from judging.specs.records.values import (
     as_count,
     as_number,
-    as_text,
     at,
     content_text,
     conversation,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonDict, JsonObject, as_text, objects
 from judging.specs.records.collector import Collector
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import CaseRecord, LogRecord, Place, ResponseRecord, ScoreRecord
@@ -31,14 +31,12 @@ from judging.specs.records.values import (
     as_count,
     as_id,
     as_number,
-    as_text,
     at,
     content_text,
     details,
     first_text,
     is_messages,
     object_of,
-    objects,
     parsed,
     references,
     texts,

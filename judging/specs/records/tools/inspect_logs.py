@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonDict, JsonObject, as_text, objects
 from judging.specs.records.api_replies import Messages
 from judging.specs.records.collector import Collector
 from judging.specs.records.neutral import CaseRecord, LogRecord, Place, ResponseRecord, as_value
@@ -17,14 +17,12 @@ from judging.specs.records.values import (
     as_count,
     as_id,
     as_number,
-    as_text,
     at,
     content_text,
     details,
     first_count,
     first_text,
     object_of,
-    objects,
     references,
 )
 from judging.specs.types import GRADE_VALUES, GRADES, UNKNOWN_SCALE, Scale

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonDict, JsonObject, as_text
 from judging.specs.files.findings import shorten
 from judging.specs.records.collector import Collector
 from judging.specs.records.columns import BY_VALUES, CHOSEN, SAMPLES, question
@@ -27,7 +27,7 @@ from judging.specs.records.tools.annotated_items import (
     store_items,
     suggested,
 )
-from judging.specs.records.values import as_id, as_text, is_missing, moment_of, object_of, parsed
+from judging.specs.records.values import as_id, is_missing, moment_of, object_of, parsed
 
 _NEEDED = frozenset({"annotation_id", "annotator", "lead_time"})
 _OF_ROWS = _NEEDED | {"id", "created_at", "updated_at", "agreement", "history"}

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonDict, JsonObject, as_text
 from judging.specs.records import tables
 from judging.specs.records.collector import Collector
 from judging.specs.records.names import SHARE, Holds, is_in_table, is_number_of, is_score
@@ -33,17 +33,7 @@ from judging.specs.records.tools.annotated_items import (
     question_of,
     text_of,
 )
-from judging.specs.records.values import (
-    as_id,
-    as_number,
-    as_text,
-    details,
-    is_list,
-    is_missing,
-    object_of,
-    parsed,
-    references,
-)
+from judging.specs.records.values import as_id, as_number, details, is_list, is_missing, object_of, parsed, references
 from judging.specs.types import UNKNOWN_SCALE, Scale
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonDict, JsonObject, as_text, objects
 from judging.specs.records.api_replies import Messages, replies_of, response_of
 from judging.specs.records.collector import Collector
 from judging.specs.records.neutral import (
@@ -37,14 +37,12 @@ from judging.specs.records.tools.arenas import pair, reply_of
 from judging.specs.records.values import (
     as_id,
     as_number,
-    as_text,
     at,
     content_text,
     details,
     first_count,
     first_text,
     object_of,
-    objects,
     references,
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from evalsite.base.tables import unescape_cell
-from evalsite.base.types import JsonDict
+from evalsite.base.types import JsonDict, as_text
 from judging.specs.files.findings import shorten
 from judging.specs.records.collector import BAD_ATTEMPT, Collector
 from judging.specs.records.names import Holds
@@ -30,7 +30,7 @@ from judging.specs.records.shapes import (
     read_rows,
 )
 from judging.specs.records.tools.annotated_items import cancelled, named
-from judging.specs.records.values import as_count, as_number, as_text, details, printed_list, texts
+from judging.specs.records.values import as_count, as_number, details, printed_list, texts
 from judging.specs.types import UNKNOWN_SCALE, Scale
 
 _TOOL = "Evalsite"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from evalsite.base.types import JsonDict
+from evalsite.base.types import JsonDict, as_text
 from judging.specs.records.names import Holds, is_wide_rater, judges
 from judging.specs.records.neutral import CaseRecord, Choice, Giver, PreferenceRecord, ResponseRecord
 from judging.specs.records.parts import Part
@@ -35,7 +35,7 @@ from judging.specs.records.tools.arenas import (
     signed,
     swapped,
 )
-from judging.specs.records.values import as_number, as_text, at, content_text, details, is_messages, object_of, parsed
+from judging.specs.records.values import as_number, at, content_text, details, is_messages, object_of, parsed
 
 _FIRST_SECOND = {1.0: Choice.A, 2.0: Choice.B}  # LLMBar, PandaLM
 _ZERO_ONE = {0.0: Choice.A, 1.0: Choice.B}  # PKU-SafeRLHF; Auto-J, where 2 is a tie

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonDict, JsonObject, as_text, objects
 from judging.specs.records.collector import SYSTEM_LIMIT, Collector
 from judging.specs.records.neutral import CaseRecord, LogRecord, Place, ResponseRecord
 from judging.specs.records.parts import Form, Part, UploadParts
@@ -18,13 +18,11 @@ from judging.specs.records.shapes import CASES, Reply, Said, Score, Shape, Told,
 from judging.specs.records.values import (
     as_count,
     as_number,
-    as_text,
     at,
     details,
     first_text,
     numbered,
     object_of,
-    objects,
     parsed,
     references,
     texts,

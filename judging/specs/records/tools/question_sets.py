@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonDict, JsonObject, as_text, objects
 from judging.specs.records.collector import Collector
 from judging.specs.records.neutral import CaseRecord, Choice, Giver, PreferenceRecord, ResponseRecord
 from judging.specs.records.parts import Part, UploadParts
 from judging.specs.records.shapes import CASES, Reply, Shape, Told, ToolRow
-from judging.specs.records.values import as_count, as_id, as_text, at, conversation, details, objects, references
+from judging.specs.records.values import as_count, as_id, at, conversation, details, references
 
 
 def _are_instances(value: object) -> bool:

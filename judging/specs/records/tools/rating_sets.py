@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonDict, JsonObject, as_text, objects
 from judging.specs.records.collector import Collector
 from judging.specs.records.names import Holds, compared, strongest
 from judging.specs.records.neutral import CaseRecord, LabelRecord, ResponseRecord, VerdictRecord
@@ -38,11 +38,9 @@ from judging.specs.records.tools.annotated_items import (
 from judging.specs.records.values import (
     as_id,
     as_number,
-    as_text,
     at,
     details,
     is_missing,
-    objects,
     parsed,
     printed_list,
     references,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonDict, JsonObject, as_text
 from judging.specs.records.api_replies import set_reply
 from judging.specs.records.case_reader import criteria_in
 from judging.specs.records.collector import Collector
@@ -27,7 +27,7 @@ from judging.specs.records.shapes import (
     read_rows,
 )
 from judging.specs.records.tools.arenas import side, winner
-from judging.specs.records.values import as_number, as_text, at, details, object_of, parsed, references, texts
+from judging.specs.records.values import as_number, at, details, object_of, parsed, references, texts
 from judging.specs.types import Scale
 
 _LEVEL = re.compile(r"(?:orig_)?score_?(-?\d+)_description")

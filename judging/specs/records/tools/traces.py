@@ -11,23 +11,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonDict, JsonObject, as_text, objects
 from judging.specs.records.api_replies import Messages
 from judging.specs.records.collector import Collector
 from judging.specs.records.neutral import CaseRecord, LogRecord, Place, ResponseRecord
 from judging.specs.records.parts import Form, Part, UploadParts
 from judging.specs.records.shapes import Reply, Shape, Told, ToolRow, store
-from judging.specs.records.values import (
-    as_count,
-    as_number,
-    as_text,
-    at,
-    content_text,
-    object_of,
-    objects,
-    parsed,
-    references,
-)
+from judging.specs.records.values import as_count, as_number, at, content_text, object_of, parsed, references
 
 MOST_SPANS = 200_000  # of a file
 NOTHING_ASKED = (

@@ -11,7 +11,7 @@ from django.core.management import call_command
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
-from evalsite.base.command_base import BadInput
+from evalsite.base.rows import BadInput
 from evalsite.base.types import JsonDict
 from evalsite.review.selectors.golden import question_words
 from evalsite.review.selectors.verdict_reviews import thresholds_of

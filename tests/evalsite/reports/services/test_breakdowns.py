@@ -10,7 +10,7 @@ import pytest
 from evalsite.reports.services.leaderboards import compute_breakdown
 from judging.actions.run_reports import run_report
 from judging.models import UNREPORTED_KINDS, RunEvaluator, RunKind
-from judging.selectors.figures import run_figures
+from judging.selectors.runs import run_figures
 from judging.services.file_imports.imports import store_import
 from judging.services.file_imports.intake import ImportOptions
 from tests import factories

@@ -11,7 +11,7 @@ from evalsite.reports.services.leaderboards import NO_NUMBERS, compute_compariso
 from evalsite.review.models import ReviewItem
 from evalsite.review.questions.scales import JUDGEMENT, Label, labels_to_json
 from judging.models import Response, RunEvaluator, Score
-from judging.selectors.figures import run_figures
+from judging.selectors.runs import run_figures
 from judging.services.file_imports.imports import store_import
 from judging.services.file_imports.intake import ImportOptions
 from tests import factories

@@ -10,8 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.reports.actions.boards import BOARD, BoardShown
-from evalsite.reports.selectors.graders import board_options, graders_of
-from evalsite.reports.selectors.leaderboards import calls_paid_by, failures_by_evaluator
+from evalsite.reports.selectors.leaderboards import board_options, calls_paid_by, failures_by_evaluator, graders_of
 from evalsite.reports.services.leaderboards import compute_leaderboard
 from evalsite.reports.services.suite_boards import RUN_RESULTS, compute_run_results, compute_suite_board
 from judging.models import BASELINE, BASELINE_ID, Call, EvaluatorKind, ModelEndpoint, Run, RunEvaluator, RunKind, System

@@ -12,7 +12,7 @@ from redis.exceptions import ConnectionError as BrokerGone
 from debate.models import DebateSet
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
-from evalsite.base.command_base import BadInput
+from evalsite.base.rows import BadInput
 from evalsite.base.signals import content_changed, debates_finished, run_finished
 from evalsite.reports import jobs as reports_jobs
 from evalsite.review import jobs

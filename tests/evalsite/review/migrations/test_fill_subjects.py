@@ -12,7 +12,7 @@ from django.db.migrations.executor import MigrationExecutor
 from evalsite.review.models import Annotation, Assignment, FinalLabel, Queue, Referral, ReviewItem
 from evalsite.review.questions.scales import JUDGEMENT, PREFERENCE, labels_to_json
 from evalsite.review.selectors.final_labels import labels_of_debates, labels_of_evaluators
-from evalsite.review.subject_keys import part_json, shown_hash
+from judging.stored_content import part_json, shown_hash
 from judging.models import EvaluatorKind, Run
 from tests import factories
 from tests.factories import NOON

@@ -21,10 +21,9 @@ from evalsite.review.questions.answer_forms import (
 from evalsite.review.questions.forms import FormQuestion, Kind, PartsMissing, letters_seen, part_texts_in, value_text
 from evalsite.review.questions.scales import JUDGEMENT, PREFERENCE, Label, points_scale, scale_from_words
 from judging.judges.kinds.generic import GenericJudge
-from judging.judges.kinds.imported import ImportedGrader
 from judging.judges.kinds.level_cascade import LevelCascadeJudge
 from judging.judges.kinds.relevance import RelevanceJudge
-from judging.judges.registry import KINDS
+from judging.judges.registry import KINDS, ImportedGrader
 from judging.judges.subjects import JudgeSubject
 from judging.specs.types import AnchorSpec, NodeSpec, ScaleSpec
 

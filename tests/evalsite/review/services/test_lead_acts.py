@@ -42,8 +42,8 @@ from evalsite.review.services.decisions import (
 )
 from evalsite.review.services.queues import recount
 from evalsite.review.states import ItemStatus, ReviewRefused
-from evalsite.review.subject_keys import turned_label
 from evalsite.review.tables.annotations import read_annotations
+from judging.stored_content import turned_label
 from tests import factories
 from tests.evalsite.review.views.clients import signed_in
 from tests.factories import NOON

@@ -14,7 +14,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from debate.models import DebateSet
 from evalsite.accounts.roles import Role
-from evalsite.base.command_base import BadInput
+from evalsite.base.rows import BadInput
 from evalsite.review.actions import referrals
 from evalsite.review.actions.referrals import MOST_AT_ONCE
 from evalsite.review.models import Queue, ReviewItem

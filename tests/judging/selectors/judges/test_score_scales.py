@@ -8,8 +8,7 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from evalsite.base.formats import SHARE, WINS, ScaleKind, ScoreScale, rating
-from judging.judges.kinds.imported import ImportedGrader
-from judging.judges.registry import KINDS
+from judging.judges.registry import KINDS, ImportedGrader
 from judging.models import BASELINE, EvaluatorKind
 from judging.selectors.judges import score_scale_of, score_scales_of
 from judging.specs.types import NodeSpec, ScaleSpec

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judging.judges.kinds.imported import ImportedGrader, short_criterion
+from judging.judges.registry import ImportedGrader, short_criterion
 from judging.models import Judge, Response, Run, RunKind, RunTask, Score, Verdict
 from judging.models.runs import RunRefused, RunStatus
 from judging.selectors.judges import versions_of

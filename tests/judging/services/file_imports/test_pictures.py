@@ -12,7 +12,7 @@ from judging.services.file_imports.imports import ImportRefused, check_import, s
 from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.suites import case_spec
 from judging.specs.pictures import encode_picture
-from judging.stored_content import prompt_hash
+from judging.stored_content import hash_of_prompt
 from tests import factories, image_files
 from tests.judging import import_files
 
@@ -61,7 +61,7 @@ def test_a_zip_of_120_questions_with_120_images_imports_in_one_step_and_once() -
         "alt": "",
     }  # fmt: skip
     case = Case.objects.select_related("prompt").get(key="7")
-    assert prompt_hash(case_spec(case)) == prompt.content_hash
+    assert hash_of_prompt(case_spec(case)) == prompt.content_hash
 
 
 def test_a_changed_image_is_a_changed_case() -> None:

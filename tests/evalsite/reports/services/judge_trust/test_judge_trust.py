@@ -40,10 +40,9 @@ from evalsite.review.services.run_referrals import open_items_for_run
 from judging.judges.subjects import PARSER_VERSION
 from judging.models import Case, EvaluatorKind, Response, RunEvaluator, Verdict
 from judging.selectors.judges import versions_of
-from judging.statistics.annotator_models import Annotators
 from judging.statistics.estimates import people_only
 from judging.statistics.estimators.boards import shown_share
-from judging.statistics.judge_quality import error_bound
+from judging.statistics.judge_quality import Annotators, error_bound
 from tests import factories
 from tests.evalsite.reports.audited import Audited, audited_judge
 from tests.factories import NOON

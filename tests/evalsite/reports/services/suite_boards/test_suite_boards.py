@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evalsite.reports.actions.boards import BOARD, BoardShown
-from evalsite.reports.selectors.graders import board_options, first_graders, graders_of
+from evalsite.reports.selectors.leaderboards import board_options, first_graders, graders_of
 from evalsite.reports.services.leaderboards import board_of_run
 from evalsite.reports.services.suite_boards import compute_suite_board
 from judging.models import EvaluatorKind, Response, RunEvaluator

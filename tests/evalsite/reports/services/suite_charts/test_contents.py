@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from evalsite.reports.selectors.graders import graders_of
-from evalsite.reports.selectors.leaderboards import history_of
+from evalsite.reports.selectors.leaderboards import graders_of, history_of
 from evalsite.reports.services import snapshots
 from evalsite.reports.services.suite_charts import SUITE_CHARTS, compute_suite_charts
 from judging.models import Response, RunEvaluator, System

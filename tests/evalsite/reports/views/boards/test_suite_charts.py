@@ -15,7 +15,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from evalsite.base.command_base import BadInput
+from evalsite.base.rows import BadInput
 from evalsite.reports import jobs
 from evalsite.reports.services import snapshots
 from judging.models import Response, RunEvaluator

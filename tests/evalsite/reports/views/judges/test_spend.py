@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
-from evalsite.base.command_base import BadInput
+from evalsite.base.rows import BadInput
 from evalsite.reports.services import snapshots
 from evalsite.reports.services.spend_reports import SPEND
 from judging.models import CallHour, EvaluatorKind, Lease

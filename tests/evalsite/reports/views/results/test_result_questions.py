@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
-from evalsite.base.command_base import BadInput
+from evalsite.base.rows import BadInput
 from evalsite.reports.services.leaderboards import compute_leaderboard
 from evalsite.reports.views import results
 from evalsite.review.models import Queue, Referral, ReviewItem

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from judging.statistics.annotator_models import (
-    Annotators,
-    AnnotatorTest,
-    Closeness,
-    alternative_annotator_test,
-)
+from judging.statistics.judge_quality import Annotators, AnnotatorTest, Closeness, alternative_annotator_test
 from judging.statistics.ratings import from_rows
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judging.statistics.annotator_models import dawid_skene, estimated_rates
+from judging.statistics.judge_quality import dawid_skene, estimated_rates
 from judging.statistics.ratings import RatingTable, from_rows
 
 

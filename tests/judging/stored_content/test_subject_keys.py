@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalsite.review.subject_keys import key_frame, part_json, subject_key
+from judging.stored_content import key_frame, part_json, subject_key
 
 TREE = {"key": "root", "kind": "group", "children": [{"key": "tone", "kind": "item", "text": "Größe “ä” \u2028 \\"}]}
 SCALE = [("0", 0.0), ("50", 0.5), ("good", None)]
