@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -525,6 +526,20 @@ def code_spans(text: str) -> SafeString:
         return format_html("{}", text)
     spans = [format_html("<code>{}</code>" if index % 2 else "{}", part) for index, part in enumerate(parts)]
     return format_html_join("", "{}", ((span,) for span in spans))
+
+
+@register.filter
+def answer_buttons(answers: Iterable[Sequence[str]], column_fields: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return what a button sends for each answer to a question about columns, and its words: Prompt for q, Score for a,
+    b. An answer is roles of columns as `role=column`; `column_fields` are the roles in words."""
+    labels, buttons = dict(column_fields), []
+    for texts in answers:
+        columns: dict[str, list[str]] = {}
+        for role, _, column in (text.partition("=") for text in texts):
+            columns.setdefault(role, []).append(column)
+        words = (f"{labels.get(role, role)} for {', '.join(said)}" for role, said in columns.items())
+        buttons.append((json.dumps(list(texts), ensure_ascii=False), ", ".join(words)))
+    return buttons
 
 
 @register.filter

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection
+import json
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 from datetime import datetime
 from itertools import zip_longest
 from pathlib import Path
@@ -107,16 +109,31 @@ class ManyFilesField(forms.FileField):
 
 
 class ColumnsInput(forms.MultipleHiddenInput):
-    """Roles of columns: texts such as prompt=Question text, and what was changed in menus. Each menu sends `column`,
-    `field` and `shown`: the role that it showed, none where it asked for one."""
+    """Roles of columns: texts such as prompt=Question text, what was changed in menus, and the answer to a question.
+    Each menu sends `column`, `field` and `shown`: the role that it showed, none where it asked for one. The answer is a
+    JSON list of such texts."""
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> list[tuple[str, str]]:
         if not hasattr(data, "getlist"):
             return []
         menus = zip_longest(*map(data.getlist, ("column", "field", "shown")))
         changed = {column: role for column, role, shown in menus if role and role != shown}
-        said = [text.partition("=") for text in data.getlist(name) if text]
+        changed |= {column: role for role, _, column in _parts(_answer(data.get("answer", "")))}
+        said = _parts(data.getlist(name))
         return [*((column, role) for role, _, column in said if column not in changed), *changed.items()]
+
+
+def _parts(texts: Iterable[str]) -> list[tuple[str, str, str]]:
+    return [text.partition("=") for text in texts if text]
+
+
+def _answer(text: str) -> list[str]:
+    """Return what the button of an answer sends; nothing where it is none that a page has."""
+    with suppress(ValueError):
+        texts = json.loads(text)
+        if isinstance(texts, list) and all(isinstance(each, str) for each in texts):
+            return texts
+    return []
 
 
 class ColumnsField(TextsField):

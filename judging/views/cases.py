@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -38,7 +38,6 @@ from judging.services.file_imports.record_plans import FURTHER_CASES, NEAR_NAME,
 from judging.services.file_imports.upload_store import BytesMissing
 from judging.specs.pictures import media_type_of
 from judging.specs.records.collector import BAD_ROW
-from judging.specs.records.columns import BY_COMMAND
 from judging.specs.records.names import COLUMN_FIELDS
 from judging.specs.rubrics.outlines import (
     Outline,
@@ -434,29 +433,11 @@ def _shown_preview(upload: Upload) -> JsonDict:
     return preview
 
 
-def _with_buttons(problem: JsonDict) -> JsonDict:
-    """Return a problem with a button for each answer, which takes entries of objects as the command does."""
-    buttons = list(map(_answer_button, problem.get("answers", ())))
-    is_by_button = buttons and problem["page_hint"].startswith(BY_COMMAND)
-    return problem | {"buttons": buttons} | ({"page_hint": "Choose an answer."} if is_by_button else {})
-
-
-def _answer_button(texts: Sequence[str]) -> JsonDict:
-    """Return an answer to a question about columns with the words of its button: Prompt for q, Response for a, b."""
-    columns: dict[str, list[str]] = {}
-    for role, _, column in (text.partition("=") for text in texts):
-        columns.setdefault(role, []).append(column)
-    labels = dict(COLUMN_FIELDS)
-    words = (f"{labels.get(role, role)} for {', '.join(said)}" for role, said in columns.items())
-    return {"texts": texts, "label": ", ".join(words)}
-
-
 def _detail(request: PageRequest, upload: Upload, form: ImportOptionsForm | None = None) -> HttpResponse:
     form = form or ImportOptionsForm(initial=options_initial(ImportOptions.of_json(upload.options)))
     errors = [problem for problem in upload.problems if problem.get("severity") == "error"]
     warnings = [problem for problem in upload.problems if problem.get("severity") != "error"]
     codes = {problem.get("code") for problem in errors}
-    shown = (errors + warnings)[:PROBLEMS_SHOWN]
     context = {
         **_progress(upload),
         "preview": _shown_preview(upload),
@@ -466,7 +447,7 @@ def _detail(request: PageRequest, upload: Upload, form: ImportOptionsForm | None
         "can_leave_rows_out": not codes.isdisjoint(rule.code for rule in ROW_ERRORS),
         "column_fields": COLUMN_FIELDS,
         "command": command_of(upload),
-        "problems": list(map(_with_buttons, shown)),
+        "problems": (errors + warnings)[:PROBLEMS_SHOWN],
         "problem_count": len(upload.problems),
         "question_count": sum(bool(row.get("columns") or row.get("answers")) for row in errors),
         "record_tables": _record_tables(upload.preview.get("stored", {})),

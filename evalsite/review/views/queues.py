@@ -429,7 +429,7 @@ def _take_file(request: PageRequest, form: QueueFileForm) -> HttpResponse:
     context: JsonDict = {"form": form, "starting_forms": starting_forms()}
     refused: dict[str, list[str]] = {}
     data, parsed = form.cleaned_data, form.materials
-    if parsed.value is not None and "check" not in request.POST:
+    if parsed.value is not None and request.POST.keys().isdisjoint(("check", "answer")):
         try:
             queue = create.carry_out(ActionCall(None, form, request.user, timezone.now())).queue
         except InvalidInput as refusal:

@@ -38,7 +38,6 @@ OPINIONS = (Holds.LABEL, Holds.LABELS_OF, Holds.SCORE, Holds.PREFERENCE, Holds.R
 _PLAIN = re.compile(r"[\w.=-]+")  # needs no quotes in a shell
 Answer = tuple[Holds, Sequence[str]]  # to a question: the role of columns
 IF_SO = "If so, {}; if not, {}."  # a hint with two answers
-BY_COMMAND = "Import it by command, which takes an entry by its path."
 UNKNOWN_COLUMNS = "unknown-columns"  # code of the question which columns hold responses or labels, or what is asked
 SAMPLES = 3  # cells that are shown of a column
 MOST_WORDS = 7  # of a scale in words, which nothing else tells
@@ -451,9 +450,10 @@ def question(
         last_role, last = in_menus[number - 1] if number else (None, None)
         words = ("" if role is last_role else role.label, "" if said == last else f"for {', '.join(said)}")
         choices.append(" ".join(filter(None, words)))
-    by_page = _filled(hint.replace("} {", "}, {"), "choose ", choices) if len(choices) == len(answers) else BY_COMMAND
-    if by_page is BY_COMMAND and choices:
-        by_page += f" Or choose {' or '.join(choices)}."
+    before = hint.partition("{")[0].rpartition(". ")
+    by_page = "".join([*before[:2], "Choose an answer."])
+    if len(choices) == len(answers):
+        by_page = _filled(hint.replace("} {", "}, {"), "choose ", choices)
     by_command = _filled(hint, "say ", [option(role, *said) for role, said in answers])
     asked = dict.fromkeys(name for _, said in in_menus for name in said)
     return _asking(part, code, message, (by_command, by_page), asked, _whole(hint, answers))

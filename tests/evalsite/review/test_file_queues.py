@@ -394,6 +394,20 @@ SINGLE = b"id,question,response\ns1,What is 2+2?,Four.\n"
 UPSIDE_DOWN = "1 = best, 2, 3, 4 = worst"
 
 
+def test_an_answer_to_a_question_about_columns_shows_the_queue_and_does_not_make_it() -> None:
+    rosa = signed_in("rosa", Role.RESEARCHER)
+    table = b"question,first,second\nWhat is up?,The sky is up there.,A roof.\nAnd down?,The earth is.,A floor is.\n"
+    asked = send(rosa, table, name="Made of texts").context
+
+    kept = {name: asked["form"].data[name] for name in ("kept", "kept_name", "name", "quorum", "mode", "order")}
+    answer = json.dumps(asked["problems"][0].answers[0])
+    shown = rosa.post(reverse("review:queue-create"), kept | {"answer": answer})
+
+    assert answer == '["response=first"]'
+    assert [row.texts for row in shown.context["found"].rows] == [("The sky is up there.",), ("The earth is.",)]
+    assert Queue.objects.count() == 0
+
+
 def test_a_scale_typed_highest_first_is_asked_about_with_what_each_label_is_worth() -> None:
     rosa = signed_in("rosa", Role.RESEARCHER)
 

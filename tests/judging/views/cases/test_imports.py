@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import timedelta
+from html import unescape
 from typing import Any
 
 import pytest
@@ -429,13 +430,10 @@ def test_import_recheck_refuses_a_field_that_does_not_exist(importer: Client) ->
     assert "A column cannot be &#x27;colour&#x27;." in page.content.decode()
 
 
-def buttons_of(html: str) -> dict[str, list[str]]:
-    """Return the roles of columns that each button of an answer sends, by its words."""
-    forms = re.findall(r"<form.*?</form>", html, re.DOTALL)
-    said = {form: re.findall(r'name="columns" value="([^"]*)"', form) for form in forms}
-    return {
-        re.findall(r"<button[^>]*>(.*?)</button>", form, re.DOTALL)[0]: texts for form, texts in said.items() if texts
-    }
+def buttons_of(html: str) -> dict[str, str]:
+    """Return what the button of each answer sends, by its words."""
+    found = re.findall(r'form="columns-form"\s+name="answer"\s+value="([^"]*)">([^<]*)<', html)
+    return {words: unescape(value) for value, words in found}
 
 
 def test_an_answer_to_a_question_is_one_click(importer: Client) -> None:
@@ -444,7 +442,7 @@ def test_an_answer_to_a_question_is_one_click(importer: Client) -> None:
     buttons = buttons_of(page)
     named = "clarity_rating, depth_rating"
 
-    importer.post(reverse("judging:import-recheck", args=[upload.pk]), {"columns": buttons[f"Score for {named}"]})
+    importer.post(reverse("judging:import-recheck", args=[upload.pk]), {"answer": buttons[f"Score for {named}"]})
 
     again = Upload.objects.get(pk=upload.pk)
     assert list(buttons) == [
@@ -466,11 +464,21 @@ def test_values_of_a_preference_are_said_by_one_click(importer: Client) -> None:
     upload = upload_of(importer, ("t.csv", table))
     buttons = buttons_of(importer.get(upload.get_absolute_url()).content.decode())
 
-    importer.post(reverse("judging:import-recheck", args=[upload.pk]), {"columns": buttons["A for 2, B for 1"]})
+    importer.post(reverse("judging:import-recheck", args=[upload.pk]), {"answer": buttons["A for 2, B for 1"]})
 
     stored = Upload.objects.get(pk=upload.pk).preview["stored"]
     assert list(buttons) == ["A for 1, B for 2", "A for 2, B for 1"]
     assert [row["choice"] for row in stored["preferences"]] == ["B", "A"]
+
+
+@pytest.mark.parametrize("answer", ["{", "7", '["prompt"]', "[7]", '["colour=Where"]'])
+def test_an_answer_that_no_page_has_changes_nothing_that_is_stored(importer: Client, answer: str) -> None:
+    upload = upload_of(importer, ("t.csv", ASKING))
+
+    page = importer.post(reverse("judging:import-recheck", args=[upload.pk]), {"answer": answer})
+
+    again = Upload.objects.get(pk=upload.pk)
+    assert (page.status_code in (200, 302), again.status, again.options["columns"]) == (True, ImportStatus.REFUSED, [])
 
 
 def test_import_choices_keep_what_columns_are(importer: Client) -> None:
