@@ -28,7 +28,7 @@ from judging.specs.records.columns import (
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import Choice
 from judging.specs.records.preferences import preference
-from judging.specs.records.values import as_id
+from judging.specs.records.values import as_count, as_id
 
 MOST_ANSWERS = 4  # of a question that one column answers
 MOST_SIDES = 7  # of a label that says which of two responses is better, and how much
@@ -313,7 +313,7 @@ class OpinionQuestions(ColumnRoles):
         if not self.has(*ASKS, Holds.CASE, Holds.CASE_PATH):
             hint += " Say which column holds the prompt with --map prompt=COLUMN."
             page_hint += f" Choose {Holds.PROMPT.label} for one of them too."
-            answers += [] if candidates else self.may_be_asked()
+            answers = [*self.may_be_asked(), *answers]
             if any(
                 1 < len(each.values) == len(each.distinct) and names.are_models(each.distinct)
                 for each in self.columns.values()
@@ -332,9 +332,16 @@ class OpinionQuestions(ColumnRoles):
         self.put(UNKNOWN_COLUMNS, message, hint, page_hint, candidates, *answers)
 
     def may_be_asked(self) -> list[Answer]:
-        """Return the answers that a column of texts holds what is asked."""
+        """Return the answers that a column of texts holds what is asked, and one of single words the ids of it."""
         texts = [name for name in self.free() if self.columns[name].is_text]
-        return [(Holds.PROMPT, [name]) for name in texts[:MOST_ANSWERS]]
+        words = [name for name in self.free() if self.columns[name].mostly(_is_word_or_count)]
+        ids = [name for name in words if len(self.columns[name].distinct) > 1]
+        return [*((Holds.PROMPT, [name]) for name in texts[:MOST_ANSWERS]), *((Holds.CASE, [name]) for name in ids[:2])]
+
+
+def _is_word_or_count(value: object) -> bool:
+    is_word = isinstance(value, str) and len(value.split()) == 1 and number_of(value) is None
+    return is_word or as_count(value) is not None
 
 
 def _chooses(value: object, systems: Collection[str]) -> bool:

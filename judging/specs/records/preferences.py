@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from judging.specs.files.findings import Problem, Severity, shorten
-from judging.specs.records.names import ANSWERS, compared
+from judging.specs.records.names import ANSWERS, Holds, compared
 from judging.specs.records.neutral import Choice
 from judging.specs.records.parts import Part
 from judging.specs.records.values import as_id, as_number
@@ -77,9 +77,9 @@ def meant(text: str, meanings: Mapping[str, str]) -> Choice | None:
     return next(({"a": Choice.A, "b": Choice.B}.get(word, Choice.TIE) for word in words), None)
 
 
-def asked_meanings(part: Part, values: Sequence[str]) -> Problem:
-    """Return the question what values of a preference mean. Of two numbers, and of as many below zero as above, the
-    lower ones are one side and the higher ones the other: which, is the answer."""
+def asked_meanings(part: Part, values: Sequence[str], columns: Sequence[str]) -> Problem:
+    """Return the question what values of a preference in these columns mean. Of two numbers, and of as many below zero
+    as above, the lower ones are one side and the higher ones the other: which, is the answer."""
     by_command = "Say it with --map 'A=1,B=2,tie=0', in the words of the table; several stand as A=1/2."
     by_page = "Write it under What the values of a preference mean, in the words of the table, several as A=1/2."
     return Problem(
@@ -90,7 +90,7 @@ def asked_meanings(part: Part, values: Sequence[str]) -> Problem:
         hint=by_command,
         code="unknown-preference",
         page_hint=by_page,
-        answers=_meanings(values),
+        answers=(*_meanings(values), tuple(f"{Holds.DETAIL}={name}" for name in columns)),
     )
 
 

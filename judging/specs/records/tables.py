@@ -97,7 +97,9 @@ def reads(part: Part, collector: Collector, upload: UploadParts) -> None:
     reader = _Reader(part, collector, upload, mapping)
     unknown = reader.unknown_choices()
     if unknown:
-        findings.extend([preferences.asked_meanings(part, unknown)])
+        values = list(dict.fromkeys(value for _, value in unknown))
+        columns = list(dict.fromkeys(name for name, _ in unknown))
+        findings.extend([preferences.asked_meanings(part, values, columns)])
         return
     compared = ComparedRows(mapping)
     for row in part.rows():
@@ -786,9 +788,12 @@ class _Reader:
                 return choice
         return preferences.preference(text)
 
-    def unknown_choices(self) -> list[str]:
-        """Return the values of the preferences that nothing explains; empty where all are clear."""
+    def unknown_choices(self) -> list[tuple[str, str]]:
+        """Return the values of the preferences that nothing explains, each with its column; empty where all are
+        clear."""
         rows = [flat(row.fields, self.mapping) for row in self.part.sample] if self.is_pair else []
-        given = ((row.get(name), row) for row in rows for name, _ in self._voters(row) if name)
-        unknown = (value for value, row in given if not is_missing(value) and self._choice(value, row) is None)
-        return list(dict.fromkeys(as_text(value).strip() for value in unknown))
+        given = ((name, row.get(name), row) for row in rows for name, _ in self._voters(row) if name)
+        unknown = (
+            (name, value) for name, value, row in given if not is_missing(value) and self._choice(value, row) is None
+        )
+        return [(name, as_text(value).strip()) for name, value in unknown]

@@ -76,14 +76,16 @@ def test_columns_that_may_have_responses_are_each_an_answer_and_all_and_none() -
     ]
 
 
-def test_a_column_of_texts_may_be_what_is_asked() -> None:
+def test_a_column_of_texts_may_be_what_is_asked_and_one_of_words_its_ids() -> None:
     texts = zip(PROMPTS, FIRST, SECOND, strict=True)
+    of_ids = [{"zug": key, "model_id": "small-chat", "out": [{"a": f"x {key}"}]} for key in (81, 82)]
     rows = [
         {"task": p, "samples": [{"system": MODELS[0], "completion": a}, {"system": MODELS[1], "completion": b}]}
         for p, a, b in texts
     ]
 
     assert answers(json.dumps(rows), "t.json") == [(("prompt=task",),)]
+    assert answers(lines(*of_ids), "t.jsonl") == [(("case=zug",),)]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +103,7 @@ def test_numbers_on_two_sides_mean_one_or_the_other(values: list[str], expected:
         {"prompt": f"Why {n}?", "response_a": "So.", "response_b": "No.", "winner": v} for n, v in enumerate(values)
     ]
 
-    assert answers(lines(*rows), "t.jsonl") == [expected]
+    assert answers(lines(*rows), "t.jsonl") == [(*expected, ("detail=winner",))]
     if expected:
         said = read(lines(*rows), "t.jsonl", **taken(expected[0]))["preferences"]
         below = {text for text in values if float(text) < 0} or {"1"}
@@ -178,7 +180,7 @@ def test_answers_lead_on_until_the_file_is_read(seed: int) -> None:
             if not with_answers:
                 break
             first = with_answers[0]
-            question = f"{first.message} {first.columns}"
+            question = f"{first.message} {first.answers}"
             assert question not in seen, (files, chosen, question)
             assert len(chosen) < MOST_ROUNDS, (files, chosen)
             seen.append(question)

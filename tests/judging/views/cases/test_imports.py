@@ -467,7 +467,7 @@ def test_values_of_a_preference_are_said_by_one_click(importer: Client) -> None:
     importer.post(reverse("judging:import-recheck", args=[upload.pk]), {"answer": buttons["A for 2, B for 1"]})
 
     stored = Upload.objects.get(pk=upload.pk).preview["stored"]
-    assert list(buttons) == ["A for 1, B for 2", "A for 2, B for 1"]
+    assert list(buttons) == ["A for 1, B for 2", "A for 2, B for 1", "Keep as detail for winner"]
     assert [row["choice"] for row in stored["preferences"]] == ["B", "A"]
 
 
