@@ -167,7 +167,12 @@ class Spool:
         self._close()
 
 
-SAME_ID = error_rule("duplicate-case", "Give each question an id of its own.", is_of_rows=True)
+SAME_ID = error_rule(
+    "duplicate-case",
+    "Give each question an id of its own. Or say --map detail=COLUMN for the ids: questions then tell the cases.",
+    "Give each question an id of its own. Or keep the ids as a detail: questions then tell the cases.",
+    is_of_rows=True,
+)
 SAME_RESPONSE = error_rule(
     "duplicate-response", "Remove one of the two, or give them different attempts or systems.", is_of_rows=True
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
 from evalsite.base.types import JsonDict, as_text, objects
@@ -28,20 +28,19 @@ from judging.specs.records.columns import (
     value_at,
 )
 from judging.specs.records.names import Holds
-from judging.specs.records.opinion_questions import OpinionQuestions
+from judging.specs.records.neutral import Choice
+from judging.specs.records.opinion_questions import OpinionQuestions, is_one_word, is_word, opinions_in
 from judging.specs.records.preferences import degree, names_a_side
 from judging.specs.records.values import (
     are_choices,
     as_count,
     as_id,
-    at,
     has_words,
     in_one_list,
     is_choice,
     is_list,
     is_question,
     listed,
-    named_numbers,
     reply_in,
 )
 from judging.specs.spreadsheets import FormulaText
@@ -52,6 +51,7 @@ MOST_ALIKE = 10  # files beside one, in which the same ids are looked for
 
 _SEVERAL = frozenset({"candidates", "samples", "runs", "variants", "replies", "results", "generations"})  # of texts
 _OF_EACH = "holds objects that seem to say something of each response"
+_LABELLED = (Holds.LABEL, Holds.LABELS_OF)
 PAIRED = (Holds.RESPONSE_A, Holds.SYSTEM_A)
 
 
@@ -67,40 +67,36 @@ class ColumnQuestions(OpinionQuestions):
         turns = self.mapping.one(Holds.TURNS)
         is_about = self.has(*ASKS, Holds.CASE, Holds.CASE_PATH)
         is_judged = any(map(self._judges_responses, self.free()))
-        rest = [
-            name
-            for name in self.free()
-            if self.columns[name].values
-            and (
-                not names.is_known(name)
-                or (not self.has(*RESPONDS) and names.may_be_of_responses(name))
-                or (is_judged and names.rank(name, Holds.RESPONSE))
-            )
-        ]
-        is_lost = self._labels_nothing()
+        is_lost = self._labels_nothing() or (self.has(*_LABELLED) and not self.has(*RESPONDS))
+        rest = [name for name in self.free() if self.columns[name].values and self._is_open(name, is_judged or is_lost)]
         texts = [name for name in rest if self._may_respond(name) or (is_lost and self.columns[name].is_text)]
         labels = self._labels_among(rest, texts)
-        said = [name for name in texts if names.has_word(name, Holds.RESPONSE) and not self.has(Holds.REFERENCE)]
-        is_said = bool(said) or any(map(names.may_be_of_responses, texts))
+        is_of_reference = self.has(Holds.REFERENCE)  # then a word alone says little
+        is_said = any(
+            names.may_be_of_responses(name) or (names.has_word(name, Holds.RESPONSE) and not is_of_reference)
+            for name in texts
+        )
+        is_judged = is_judged or len(labels) > 1 or names.is_model(self.part.name or self.part.stem)
         is_told = self.is_told or not (len(texts) > 1 or is_said or (texts and is_judged))
-        is_guessed = BY_NAME in {self.mapping.why[name] for name in self.mapping.all(Holds.RESPONSES_OF)}
+        wide = self.mapping.all(Holds.RESPONSES_OF)
         if self.has(*RESPONDS, *OPINIONS) or (
             turns and (self.columns[turns].mostly(ends_in_reply) or (self.is_recorded() and self.has(Holds.SYSTEM)))
         ):
+            is_guessed = any(self.mapping.why[name] == BY_NAME for name in wide)
             is_open = (is_guessed or is_lost) and bool(texts) and not self.is_told
         elif is_about and len(texts) < 2 and set(texts) <= set(labels) and not self._lists_texts(rest) and labels[1:]:
             self.ask_for(
                 Holds.LABEL,
                 Holds.LABEL if self.is_rated() else Holds.LABELS_OF,
-                [] if any(map(names.is_rating, self.free())) else labels,
+                [] if any(names.is_rating(name) for name in self.free() if name not in labels) else labels,
             )
             return
         else:
             is_asked = self.has(*ASKS) or (self.has(Holds.REFERENCE) and is_about and not texts)
             is_open = not is_asked or self.has(Holds.SYSTEM) or not is_told
         if is_open:
-            wordy = [name for name in rest if any(map(_is_word, self.columns[name].values))]
-            self.ask_for(Holds.RESPONSE, Holds.RESPONSES_OF, [*self.mapping.all(Holds.RESPONSES_OF), *wordy])
+            wordy = [name for name in rest if any(map(is_word, self.columns[name].values))]
+            self.ask_for(Holds.RESPONSE, Holds.RESPONSES_OF, [*wide, *wordy])
         elif not is_about:
             self._ask_for_prompt()
 
@@ -109,6 +105,13 @@ class ColumnQuestions(OpinionQuestions):
         hint = "Say it with --map prompt=COLUMN or --map case=COLUMN."
         page_hint = f"Choose {Holds.PROMPT.label} or {Holds.CASE.label} for one of them under Columns."
         self.put(UNKNOWN_COLUMNS, message, hint, page_hint, (), *self.may_be_asked())
+
+    def _is_open(self, name: str, is_judged: bool) -> bool:
+        """Return whether a column may be of responses or labels: by a name that says nothing, or that says either where
+        nothing else is one."""
+        is_rated = not self.has(*RESPONDS, *OPINIONS) and names.may_be_rated(name)
+        is_said = is_rated or (not self.has(*RESPONDS) and names.may_be_of_responses(name))
+        return is_said or not names.is_known(name) or (is_judged and names.rank(name, Holds.RESPONSE) is not None)
 
     def _labels_among(self, columns: Sequence[str], texts: Sequence[str]) -> list[str]:
         """Return the columns that may be labels; beside what is asked only those that are like others."""
@@ -124,7 +127,7 @@ class ColumnQuestions(OpinionQuestions):
     def _judges_responses(self, name: str) -> bool:
         """Return whether a column is a metric by its name, or holds objects with opinions."""
         return names.compared(name) in names.METRICS or any(
-            any(_opinions(value)) for value in self.columns[name].values
+            any(opinions_in(value)) for value in self.columns[name].values
         )
 
     def _ask_for_cases(self) -> None:
@@ -165,9 +168,9 @@ class ColumnQuestions(OpinionQuestions):
         is_asking = prompt and self.mapping.why[prompt] != CHOSEN and len(self.part.sample) > 1
         is_open = is_asking and not self.has(*RESPONDS, Holds.REFERENCE)
         asked = self.columns[prompt] if is_open else Column("", [])
-        is_named = asked.mostly(_is_one_word) and names.are_models([as_text(value) for value in asked.values])
+        is_named = asked.mostly(is_one_word) and names.are_models([as_text(value) for value in asked.values])
         if is_named or (
-            is_open and figures and all(self.columns[name].mostly(_is_one_word) for name in [prompt, *others])
+            is_open and figures and all(self.columns[name].mostly(is_one_word) for name in [prompt, *others])
         ):
             named = "systems" if is_named else f"what the figures beside it are of ({', '.join(figures[:4])})"
             message = f"{prompt} seems to name {named}."
@@ -191,8 +194,8 @@ class ColumnQuestions(OpinionQuestions):
         """Return whether a column may hold what systems wrote: texts, or short ones with a word for it in the name."""
         column = self.columns[name]
         return not names.is_of_media(name) and (
-            column.is_prose
-            or (names.is_model(name) and not (column.is_numbers and self.has(*RESPONDS)))
+            column.may_be_written
+            or (names.is_model(name) and not (column.is_numbers and self.has(*RESPONDS, *_LABELLED)))
             or (column.is_worded and names.has_word(name, Holds.RESPONSE))
             or (not column.is_numbers and names.may_be_of_responses(name))
         )
@@ -202,6 +205,8 @@ class ColumnQuestions(OpinionQuestions):
         self._ask_about_doubles()
         self._ask_about_ids()
         self._ask_whose_lists()
+        self.ask_who_labels()
+        self.ask_against_headers()
         self._ask_about_marks()
         self.ask_about_ratings()
         of_two = names.systems_beside({names.compared(name): name for name in self.columns})
@@ -209,6 +214,8 @@ class ColumnQuestions(OpinionQuestions):
         words = self.columns[name].distinct if name and not self.has(*RESPONDS, Holds.SYSTEM_A) else set()
         is_judged = self.has(Holds.PREFERENCE, Holds.LABELS_OF)
         labels = [name for name in self.free() if names.says_opinion(name) or names.may_choose(name)]
+        labels += [name for name in self.free() if names.may_be_of_people(name) and name not in labels]
+        labels = labels or [name for name in self.free() if self._may_choose_a_side(name)]
         labels = list(filter(self.is_of_sides, labels))
         labels = [] if self.is_rated() else labels  # then who labels says what to ask
         choosing = self.choosing() or labels if self.has(Holds.RESPONSE_A) and not is_judged else []
@@ -223,6 +230,11 @@ class ColumnQuestions(OpinionQuestions):
             page_hint = f"Bring them beside it, or choose {Holds.RESPONSE_A.label} and {Holds.RESPONSE_B.label}."
             self.put("unknown-sides", message, hint, page_hint)
         self._ask_about_choices()
+
+    def _may_choose_a_side(self, name: str) -> bool:
+        """Return whether a column of an unknown name may say which of two responses is better, or that none is."""
+        is_other = names.is_known(name) or names.is_number_of(name) or self.columns[name].counts_rows
+        return self.columns[name].is_labels and 1 < len(self.columns[name].distinct) <= len(Choice) and not is_other
 
     def _ask_about_marks(self) -> None:
         """Ask where each row labels a piece of a text, from one place in it to another."""
@@ -247,7 +259,7 @@ class ColumnQuestions(OpinionQuestions):
 
     def _may_be_said(self, name: str) -> bool:
         """Return whether a column has few values that differ, or ticks in some rows, under a name that says no role."""
-        is_opinion = names.is_rating(name) or names.may_choose(name)
+        is_opinion = names.is_rating(name) or names.is_score(name) or names.may_choose(name)
         is_other = (names.is_in_table(name) and not is_opinion) or names.is_number_of(name)
         column = self.columns[name]
         is_of_row = len(column.distinct) > 1 or 0 < len(column.values) < len(self.part.sample)
@@ -297,7 +309,7 @@ class ColumnQuestions(OpinionQuestions):
                 self._ask_about_lists,
                 self.ask_about_ranks,
                 self._ask_about_turns,
-                self._ask_who_says,
+                self.ask_who_says,
                 self._ask_for_cases,
             ),
             *(self._ask_about_names, self._ask_whose_settings, self._ask_whose_scores, self._ask_about_several),
@@ -306,7 +318,7 @@ class ColumnQuestions(OpinionQuestions):
             ask()
         if self.is_recorded() and not (self.has(*RESPONDS, Holds.SYSTEM) or self.upload.options.system):
             turns = self.mapping.one(Holds.TURNS)
-            may_be_right = self.columns[turns].mostly(ends_in_reply)
+            may_be_right = self.columns[turns].mostly(ends_in_reply) and not self.has(Holds.REFERENCE)
             rated = list(filter(self.may_rate, self.free())) if may_be_right else []
             if rated or self.has(*OPINIONS) or not may_be_right:
                 message = f"{turns} holds conversations that a system carried out. Which system was it?"
@@ -370,7 +382,7 @@ class ColumnQuestions(OpinionQuestions):
         """Return whether numbers go up in the rows with one value of another column, which ask different things."""
         prompt = self.mapping.one(Holds.PROMPT)
         within = self.mapping.all(Holds.SYSTEM, Holds.RATER, Holds.JUDGE, *names.ATTEMPTS)
-        for other in self.columns if prompt and names.counts_turns(name) else ():
+        for other in self.columns if prompt and names.compared(name).partition("_")[0] == "turn" else ():
             groups: dict[str, dict[str, int]] = {}  # the other value -> what is asked -> its number
             for row in self.part.sample if other not in (name, prompt) else ():
                 key = as_text([row.fields.get(column) for column in (other, *within)])
@@ -450,7 +462,7 @@ class ColumnQuestions(OpinionQuestions):
         response = self.mapping.one(Holds.RESPONSE)
         for name in self.mapping.all(Holds.ERROR) if response else ():
             rows = [(row.fields.get(response), row.fields.get(name)) for row in self.part.sample]
-            if names.compared(name) not in ("status", "success") and all(_is_word(a) and _is_word(b) for a, b in rows):
+            if names.compared(name) not in ("status", "success") and all(is_word(a) and is_word(b) for a, b in rows):
                 said = "why no sample has a response, or said of the responses that are there"
                 self.ask_which(name, Holds.ERROR, Holds.DETAIL, said)
 
@@ -571,8 +583,8 @@ class ColumnQuestions(OpinionQuestions):
             if key := as_id(value_at(row.fields, name, self.mapping)):
                 asked.setdefault(key, []).append(as_text(value_at(row.fields, prompt, self.mapping)))
         again = [questions for questions in asked.values() if len(questions) > 1]
-        differing = sum(len(set(questions)) > 1 for questions in again)
-        if differing > 2 and 2 * differing > len(again):
+        differing = sum(len(set(questions)) - 1 for questions in again)
+        if differing > 2 and 2 * differing > sum(len(questions) - 1 for questions in again):
             message = f"{name} has the same value for different questions, as where it counts within groups or files."
             hint = "{}: cases are then told by their questions. Or bring an id for each."
             self.ask_role("unknown-ids", message, hint, (Holds.DETAIL, [name]))
@@ -595,23 +607,11 @@ class ColumnQuestions(OpinionQuestions):
             several = [name for name in self.mapping.all(Holds.LABEL) if name.endswith("s") and not self.is_told]
             open_to = [*self.free(), *several]
             found += [(name, f"{name} {why}") for name in open_to if (why := self._said_of_lists(name))]
-            self._ask_about_opinions()
-            self._ask_whose_response()
+            self.ask_about_opinions()
+            self.ask_whose_response()
         for name, message in found:
             hint = "Bring a row for each of them. To keep them as a detail, "
             self.ask_or_keep(name, "lists", f"{message}.", hint)
-
-    def _ask_about_opinions(self) -> None:
-        """Ask where objects beside responses hold scores or preferences, which only a path reads."""
-        for name in self.free():
-            found = dict.fromkeys(path for value in self.columns[name].values for path in _opinions(value, name))
-            if found and self.mapping.why.get(name) != CHOSEN and not names.is_in_scores(name):
-                said = (at(value, path) for value in self.columns[name].values for path in found)
-                role = Holds.LABEL if any(map(_is_word, said)) else Holds.SCORE
-                role = Holds.PREFERENCE if self.has(Holds.RESPONSE_A) else role
-                paths = [f"{name}.{path}" for path in found]
-                message = f"{name} holds objects with what seem to be opinions: {', '.join(found)}."
-                self.ask_role("object-in-role", message, IF_SO, (role, paths), (Holds.DETAIL, [name]))
 
     def _ask_about_turns(self) -> None:
         """Ask where turns of conversations hold scores or labels, which are not read."""
@@ -622,36 +622,6 @@ class ColumnQuestions(OpinionQuestions):
                 message = f"{name} has {', '.join(found)} in its turns, which is not read."
                 hint = "Bring a row for each turn that is judged, with the conversation up to it. To leave it out, "
                 self.ask_or_keep(name, "lists", message, hint, self.roles[name])
-
-    def _ask_who_says(self) -> None:
-        """Ask where raters have names of models, or judges those of people."""
-        is_unsaid = self.has(*RESPONDS) and self.has(Holds.LABEL) and not self.has(Holds.RATER, Holds.JUDGE)
-        for name in self.strong(Holds.JUDGE) if is_unsaid else ():
-            self.ask_which(name, Holds.RATER, Holds.JUDGE, "who labelled or what judged")
-        for role, is_other in ((Holds.RATER, names.says_judge), (Holds.JUDGE, names.says_people)):
-            name = self.mapping.one(role)
-            found = sorted(filter(is_other, self.columns[name].distinct)) if name else []
-            may_be_either = names.compared(name) == "evaluator" and not any(
-                map(names.is_model, self.columns[name].distinct)
-            )
-            if found or may_be_either:
-                as_named = f", as it names {', '.join(found[:3])}" if found else ""
-                self.ask_which(name, Holds.RATER, Holds.JUDGE, f"who labelled or what judged{as_named}")
-
-    def _ask_whose_response(self) -> None:
-        """Ask where texts beside a response have the header of another system's: baseline_model_response."""
-        response = self.mapping.one(Holds.RESPONSE)
-        is_open = response and self.mapping.why[response] != CHOSEN
-        for name in self.free() if is_open else ():
-            says_system = names.named_responses(name) or not names.WORDS_OF_SYSTEMS.isdisjoint(names.words_of(name))
-            is_named = names.may_be_of_responses(name) or names.compared(name) in names.WORDS_OF_SYSTEMS
-            is_other = (is_named and says_system) or _of_a_person(name)
-            if is_other and self.columns[name].is_prose:
-                who = "a person beside" if _of_a_person(name) else "another system than"
-                message = f"{name} may hold responses of {who} {response}."
-                self.ask_role(
-                    "two-columns", message, IF_SO, (Holds.RESPONSES_OF, [response, name]), (Holds.DETAIL, [name])
-                )
 
     def _lists_labels(self, name: str) -> bool:
         """Return whether a column has lists or objects under a name of labels."""
@@ -719,22 +689,8 @@ def _are_numbers(value: object) -> bool:
     return len(listed(value)) > 1 and all(isinstance(entry, int | float) for entry in listed(value))
 
 
-def _is_word(value: object) -> bool:
-    return isinstance(value, str) and number_of(value) is None
-
-
 def _are_texts(value: object) -> bool:
     return is_list(value) and all(map(has_words, listed(value)))
-
-
-def _of_a_person(name: str) -> bool:
-    """Return whether a header is that of what a person answered: student_answer, doctor's response."""
-    who = {"student", "pupil", "human", "expert", "doctor", "physician", "nurse", "teacher", "lawyer"}
-    return names.has_word(name, Holds.RESPONSE) and not who.isdisjoint(names.words_of(name))
-
-
-def _is_one_word(value: object) -> bool:
-    return re.fullmatch(r"[!-~]+", as_text(value).strip()) is not None
 
 
 def is_unknown(mapping: Mapping) -> bool:
@@ -746,22 +702,6 @@ def _said_in(entry: JsonDict) -> str:
     """Return the entry of an object with the longest text that is no reason by its name; empty for none."""
     said = [key for key, value in entry.items() if has_words(value) and not names.rank(key, Holds.REASON)]
     return max(said, key=lambda key: len(entry[key]), default="")
-
-
-def _opinions(value: object, name: str = "") -> Iterator[str]:
-    """Yield the names of a list of values by name, or the paths of the entries of an object, and of objects in it,
-    that are scores or preferences by name; of an object that is named so itself, as judge_scores is, all numbers."""
-    yield from named_numbers(value) or ()
-    for key, entry in value.items() if isinstance(value, dict) else ():
-        if isinstance(entry, dict):
-            yield from (f"{key}.{inner}" for inner in entry if names.is_opinion(inner, entry[inner]))
-        elif names.is_opinion(key, entry) or (names.is_rating(name.rstrip("s")) and _may_rate(key, entry)):
-            yield key
-
-
-def _may_rate(key: str, entry: object) -> bool:
-    is_word = isinstance(entry, str) and _is_one_word(entry) and names.rank(key, Holds.REASON) is None
-    return is_word or number_of(entry) is not None
 
 
 def _holds_objects_by_name(value: object) -> bool:

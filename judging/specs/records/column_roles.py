@@ -23,14 +23,13 @@ from judging.specs.records.columns import (
     Answer,
     Column,
     Mapping,
-    chooses_a_side,
     is_reply,
     system_beside,
     value_at,
 )
 from judging.specs.records.names import REPEATED, Holds
 from judging.specs.records.neutral import Choice
-from judging.specs.records.opinion_questions import WORTH
+from judging.specs.records.opinion_questions import OF_RESPONSES, WORTH
 from judging.specs.records.parts import Part, Row, UploadParts
 from judging.specs.records.preferences import preference
 from judging.specs.records.values import (
@@ -178,18 +177,17 @@ class _Resolver(ColumnQuestions):
             name for name in self.free() if self.columns[name].is_worded and not any(names.letter_of_choice(name))
         ]
         sides = [name for name in worded if names.is_model(name)] if self.strong(Holds.PREFERENCE) else []
+        naming: dict[str, list[str]] = {}  # a column whose values name two headers, or ties -> these headers
         for name in self.free():
             said = self.columns[name].distinct
             named = [header for header in worded if not said.isdisjoint(names.systems_of(header))]
             is_of_more = any(names.is_model(header) for header in worded if header not in named)
-            if (
-                len(named) == 2
-                and not is_of_more
-                and all(preference(text) is Choice.TIE for text in said.difference(*map(names.systems_of, named)))
-            ):
-                self._give(Holds.PREFERENCE, [name], BY_VALUES)
-                sides = named
-                break
+            rest = said.difference(*map(names.systems_of, named))
+            if len(named) == 2 and not is_of_more and all(preference(text) is Choice.TIE for text in rest):
+                naming[name] = named
+        if naming:
+            self._give(Holds.PREFERENCE, [*naming] if len(naming) == 1 else [], BY_VALUES)
+            sides = next(iter(naming.values()))
         for role, name in zip((Holds.RESPONSE_A, Holds.RESPONSE_B), sides, strict=False) if len(sides) == 2 else ():
             self._give(role, [name])
 
@@ -339,7 +337,7 @@ class _Resolver(ColumnQuestions):
             self._give(Holds.RESPONSE, strong)
             return
         self._give_only(Holds.RESPONSE, [name for name in strong if not self.columns[name].is_numbers] or strong)
-        weak = [name for name in self.named(Holds.RESPONSE) if self.columns[name].is_prose and not strong]
+        weak = [] if strong else [name for name in self.named(Holds.RESPONSE) if self.columns[name].may_be_written]
         if weak:
             is_said = self._says_who_responded() or (names.is_of_answers(self.part.stem) and not self.has(*ASKS))
             is_made = names.is_source(self.mapping.one(Holds.PROMPT)) and any(map(self.strong, _OF_TEXTS))
@@ -372,6 +370,7 @@ class _Resolver(ColumnQuestions):
     def _find_answer(self) -> None:
         """Decide what `answer` is: the response beside a system or without a prompt, else the reference."""
         answers = [name for name in self.named(Holds.ANSWER) if not self.columns[name].is_decisions]
+        answers = [name for name in answers if not self.names_models(name)]
         references = self.strong(Holds.REFERENCE) + self.mapping.all(Holds.REFERENCE)
         said = references or [name for name in self.free() if names.says_reference(name) and not self.cites(name)]
         if answers and not self.columns[answers[0]].mostly(is_list):  # then a list of references is one of passages
@@ -407,7 +406,8 @@ class _Resolver(ColumnQuestions):
     def _judges(self, name: str) -> bool:
         """Return whether a column says of the answer of each row how good it is."""
         column = self.columns[name]
-        is_said = names.is_rating(name) or names.may_be_of_people(name) or names.compared(name) in WORTH
+        is_said = names.is_rating(name) or names.may_be_of_people(name) or names.is_wide_rater(name)
+        is_said = is_said or names.compared(name) in WORTH
         if (is_said or self.may_score(name)) and column.is_labels and column.values and not self._choice_columns():
             return True
         return self._judges_responses(name) and not any(
@@ -488,14 +488,9 @@ class _Resolver(ColumnQuestions):
         said = [*self.strong(Holds.PREFERENCE), *(name for name in self.free() if names.chooses(name))]
         if said:
             return list(dict.fromkeys(said))
-        naming = [name for name in self.free() if self._names_sides(name)]
+        naming = [name for name in self.free() if self.names_sides(name)]
         is_one = len(naming) == 1 and set(self.choosing()) <= set(naming)
         return self.named(Holds.PREFERENCE) or (naming if is_one else [])
-
-    def _names_sides(self, name: str) -> bool:
-        """Return whether the values of a column name the two responses, as their headers do, or ties."""
-        sides = self.mapping.all(Holds.RESPONSE_A, Holds.RESPONSE_B)
-        return self.columns[name].mostly(lambda value: value in sides or chooses_a_side(value))
 
     def _find_opinions(self) -> None:
         """Find preferences, labels and scores."""
@@ -543,7 +538,7 @@ class _Resolver(ColumnQuestions):
         is_rated = self.has(Holds.RATER) or bool(self.strong(Holds.RATER))
         is_judged = self.has(Holds.JUDGE) or (self.has(*RESPONDS) and bool(self.strong(Holds.JUDGE)))
         named = [name for name in self.free() if names.is_score(name) or (is_rated and self._says_grades(name))]
-        named = [name for name in named if is_rated or not names.says_people(name)]  # of whom is asked else
+        named = [name for name in named if is_rated or not (names.says_people(name) or names.is_wide_rater(name))]
         named = named or [name for name in self.named(Holds.LABEL) if is_judged]
         twice = {
             name for name in named if names.is_in_scores(name) and name.removesuffix("_score") in set(named) - {name}
@@ -558,6 +553,10 @@ class _Resolver(ColumnQuestions):
         """Return the columns named as labels whose values are some; a category is one only where nothing
         responds or somebody labels."""
         named = [name for name in self.named(Holds.LABEL) if self.columns[name].is_labels and self.columns[name].values]
+        weak = [name for name in named if not names.is_strong(name, Holds.LABEL)]
+        further = self.further_rows(*OF_RESPONSES) if weak and self.is_rated() else None
+        if further is not None and further.are_many:  # what is the same for all who label is of the case
+            named = [name for name in named if name not in weak or name in further.differing]
         if not self.has(*RESPONDS):
             return named
         said = [name for name in named if names.is_score(name) or names.is_strong(name, Holds.LABEL)]

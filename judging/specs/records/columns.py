@@ -26,6 +26,7 @@ from judging.specs.records.values import (
     is_missing,
     named_numbers,
     parsed,
+    reply_in,
 )
 from judging.specs.spreadsheets import ShareText
 from judging.specs.turns import role_of
@@ -40,6 +41,7 @@ Answer = tuple[Holds, Sequence[str]]  # to a question: the role of columns
 IF_SO = "If so, {}; if not, {}."  # a hint with two answers
 UNKNOWN_COLUMNS = "unknown-columns"  # code of the question which columns hold responses or labels, or what is asked
 SAMPLES = 3  # cells that are shown of a column
+MOST_LABELLED = 6  # rows of one sentence, each of a person
 MOST_WORDS = 7  # of a scale in words, which nothing else tells
 MOST_LABELS, LABEL_LENGTH = 50, 60  # of a scale, of one label
 _CODE = re.compile(
@@ -78,8 +80,15 @@ class Column:
 
     @property
     def is_prose(self) -> bool:
-        """Whether the values are texts that a system may have written: worded, and not the same few names again."""
-        return self.is_worded and len(self.distinct) * 2 > len(self.values)
+        """Whether the values are texts that a system may have written: worded, and not the same few names again.
+        Sentences may come again, as where several people label each."""
+        again = MOST_LABELLED if self.is_sentences else 2
+        return self.is_worded and len(self.distinct) * again > len(self.values)
+
+    @property
+    def may_be_written(self) -> bool:
+        """Whether the values are texts that a system may have written, or objects that hold such a reply."""
+        return self.is_prose or self.mostly(lambda value: isinstance(value, dict) and has_words(reply_in(value)))
 
     @property
     def is_sentences(self) -> bool:
@@ -327,6 +336,9 @@ def _is_expanded(name: str, values: Sequence[object]) -> bool:
     keys = {key for key, _ in entries}
     if not keys or len(keys) > MOST_COLUMNS or name in names.CONTAINERS:
         return 0 < len(keys) <= MOST_COLUMNS
+    is_asked = not (names.rank(name, Holds.REFERENCE) or names.rank(name, Holds.RESPONSE))
+    if is_asked and all(any(names.rank(key, role) for key in keys) for role in (Holds.PROMPT, Holds.REFERENCE)):
+        return True  # {"question": …, "target": …}
     are_of_models = len(keys) > 1 and all(map(names.is_model, keys))
     if all(isinstance(entry, int | float | None) for _, entry in entries):
         return are_of_models or names.is_of_scores(f"{name}.x")
@@ -416,7 +428,13 @@ class ColumnRoles:
     def choosing(self) -> list[str]:
         """Return the unknown columns that hold nothing but sides of a pair and ties, as those of several people do."""
         open_ = [name for name in self.free() if names.may_choose(name) or not names.is_known(name)]
-        return [name for name in open_ if self.columns[name].mostly(says_a_side)]
+        open_ += [name for name in self.free() if names.may_be_of_people(name) and name not in open_]
+        return [name for name in open_ if self.columns[name].mostly(says_a_side) or self.names_sides(name)]
+
+    def names_sides(self, name: str) -> bool:
+        """Return whether the values of a column name the two responses, as their headers do, or ties."""
+        sides = self.mapping.all(Holds.RESPONSE_A, Holds.RESPONSE_B)
+        return self.columns[name].mostly(lambda value: value in sides or chooses_a_side(value))
 
     def rated(self) -> list[str]:
         """Return the unknown columns of a few whole numbers beside a rater, which may be labels by criterion; where
@@ -531,7 +549,8 @@ def says_a_side(value: object) -> bool:
 def criteria_of(mapping: Mapping) -> dict[str, str]:
     """Return the columns of labels with the criterion that each header says; empty for one of a rater."""
     labels, is_by_rater = mapping.all(Holds.LABEL, Holds.LABELS_OF), mapping.has(Holds.LABELS_OF)
-    said = [name for name in labels if not is_by_rater and (len(labels) > 1 or names.is_metric(name))]
+    is_by_criterion = len(labels) > 1 or any(names.is_score(name) and not names.is_in_table(name) for name in labels)
+    said = labels if is_by_criterion and not is_by_rater else ()
     return {name: names.bare(name) if name in said else "" for name in labels}
 
 

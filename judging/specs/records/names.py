@@ -262,6 +262,7 @@ _SUM_ROWS = _SUMS | {"overall", "score", "scores", "mittelwert", "durchschnitt",
 _SUM_ROWS |= {"n", "note", "notes", "source", "legend", "hinweis", "anmerkung", "quelle"}
 _CHOOSES = frozenset({"winner", "preference", "preferred", "better", "pick", "vote", "choice"})  # of a response
 _MAY_CHOOSE = _CHOOSES | {"best", "selected", "selection", "pref", "decision", "result", "outcome", "gewinner"}
+_DONE = frozenset({"predicted", "pred", "generated", "actual"})  # by a system
 _NUMBERED_LABEL = re.compile(r"annotation_\d{1,2}")
 _MODEL = re.compile(
     r"(?:[\w.-]+/)?(?:(?:chatgpt|gpt|claude|gemini|gemma|llama|mi[sx]tral|qwen|qwq|deepseek|grok|olmo|kimi|jamba|vicuna"
@@ -345,7 +346,7 @@ WORDS_OF_SYSTEMS = _one_word(Holds.SYSTEM).union(_SYSTEM_WORDS.split())  # "LLM 
 ANSWERS = _one_word(Holds.ANSWER) - WORDS_OF_SYSTEMS
 _REFERENCE_WORDS = "reference ref expected gold golden truth ideal 参考 标准 正确 模範"
 _QUESTION_WORDS = "question prompt query frage pregunta pergunta domanda 问题 質問 질문 вопрос سؤال"
-_MADE = ("response", "output", "completion", "generation", "prediction", "pred", "answer")
+_MADE = ("response", "reply", "output", "completion", "generation", "prediction", "pred", "answer")
 WORDS: Mapping[Holds, frozenset[str]] = {  # where one column alone has such a word in its name
     Holds.REFERENCE: frozenset(_REFERENCE_WORDS.split()),
     Holds.PROMPT: frozenset(_QUESTION_WORDS.split()),
@@ -356,6 +357,7 @@ _UNSPACED = {word for words in (*WORDS.values(), WORDS_OF_SYSTEMS) for word in w
 _SPACED_ANSWERS = "|".join(sorted({"resp", *_MADE, *ANSWERS} - _UNSPACED))
 _UNSPACED_ANSWERS = "|".join(sorted(ANSWERS & _UNSPACED))
 _RESPONSE_OF = re.compile(rf"(.{{2,}}?)(?:[_. -](?:{_SPACED_ANSWERS})s?|[_. -]?(?:{_UNSPACED_ANSWERS}))", re.IGNORECASE)
+_SYSTEM_BEHIND = re.compile(r"[_. -](?:model|system|bot|chatbot|assistant|llm|ai|ki)$", re.IGNORECASE)
 _OF_RESPONSES = re.compile(  # "responses.ours", "response.gpt-4o", "answer_gpt-4o"
     r"(?:model_)?(?:responses|outputs|completions|generations|predictions|answers)\.(?=.)"
     rf"|(?P<one>{'|'.join(_MADE)}|{_SPACED_ANSWERS}|{_UNSPACED_ANSWERS})[_. -](?={_MODEL.pattern})",
@@ -392,7 +394,8 @@ def responses_beside(by_name: Mapping[str, str]) -> tuple[str, ...]:
 def rank(name: str, role: Holds) -> tuple[int, int] | None:
     """Return how strongly a column's name says a role: (0 strong, 1 or 2 weak, place in the table); None: not.
 
-    The text in an object has the role of the object: output.answer, attributes.input.value.
+    The text in an object has the role of the object (output.answer, attributes.input.value), and else what its name
+    says: sample.target.
     """
     if is_of_scores(name):
         return (0, 0) if role is Holds.SCORE else None
@@ -400,6 +403,8 @@ def rank(name: str, role: Holds) -> tuple[int, int] | None:
     known = _RANKS.get(compared(name), {})
     if head and not known and (compared(tail) == "content" or not _SAID.isdisjoint(_RANKS.get(compared(tail), ()))):
         known = _RANKS.get(compared(head.rpartition(".")[2]), {}) if role in _OF_TEXTS else known
+    elif head and not known and role in _OF_TEXTS:
+        known = _RANKS.get(compared(tail), {})
     return known.get(role)
 
 
@@ -439,7 +444,9 @@ def system_named(settings: JsonObject) -> str:
         name: value.strip() for name, value in settings.items() if isinstance(value, str) and len(value.split()) == 1
     }
     found = {value for name, value in said.items() if is_strong(name, Holds.SYSTEM)}
-    weak = {value for name, value in said.items() if rank(name, Holds.SYSTEM) or compared(name) in ("name", "source")}
+    weak = {
+        value for name, value in said.items() if rank(name, Holds.SYSTEM) or compared(name) in ("name", "source", "id")
+    }
     found = found or set(filter(is_model, weak))
     return found.pop() if len(found) == 1 else ""
 
@@ -463,16 +470,12 @@ def sided(name: str) -> tuple[str, str]:
     words = compared(re.sub(r"\s*\([^()]*\)\s*$", "", name)).split("_")
     ends = [word for word in words if re.fullmatch(r"[a-j]|\d|left|right", word)]
     is_about = is_about_row("_".join(word for word in words if word not in _RESPONDING))  # not summary_a
-    is_other = named_responses(name) or has_word(name, Holds.PROMPT) or says_right_or_wrong(name)
+    is_right = is_strong(unnumbered(name), Holds.REFERENCE)  # ref_1
+    is_wrong = not {"incorrect", "wrong", "bad", "distractor"}.isdisjoint(words_of(name))
+    is_other = named_responses(name) or has_word(name, Holds.PROMPT) or is_right or is_wrong
     if len(ends) != 1 or is_about or is_other or _RESPONDING.isdisjoint(words):
         return "", ""
     return "_".join(word for word in words if word != ends[0]), ends[0]
-
-
-def says_right_or_wrong(name: str) -> bool:
-    """Return whether a header is that of one of several references, or of a wrong answer: ref_1, bad answer."""
-    is_wrong = not {"incorrect", "wrong", "bad", "distractor"}.isdisjoint(words_of(name))
-    return is_wrong or is_strong(unnumbered(name), Holds.REFERENCE)
 
 
 def are_numbered(names: Collection[str]) -> bool:
@@ -519,11 +522,6 @@ def is_score(name: str) -> bool:
     by_word = by_word or (words[-1] == "correct" and words[0] not in ("n", "num", "number", "count", "total"))
     by_word = by_word or (words[0] in ("points", "marks") and words[-1] in ("awarded", "given", "earned", "obtained"))
     return rank(name, Holds.SCORE) is not None or key in METRICS or by_word or is_of_scores(name)
-
-
-def is_metric(name: str) -> bool:
-    """Return whether a name says what a score or label is about: accuracy, fluency_score."""
-    return is_score(name) and compared(name) not in _RANKS
 
 
 def is_opinion(name: str, value: object) -> bool:
@@ -593,7 +591,8 @@ def systems_of(name: str) -> set[str]:
 def named_responses(name: str) -> str:
     """Return the system that a header of responses names: gpt-4o of gpt-4o_response; empty for others."""
     match = _RESPONSE_OF.fullmatch(name.strip())
-    return match[1] if match and _MODEL.match(match[1].lower()) else ""
+    system = _SYSTEM_BEHIND.sub("", match[1]) if match else ""  # gpt-4o of "gpt-4o model response"
+    return system if _MODEL.match(system.lower()) else ""
 
 
 def system_of_file(stem: str) -> str:
@@ -612,7 +611,7 @@ def may_be_of_responses(name: str) -> bool:
     match = _RESPONSE_OF.fullmatch(name.strip())
     is_ended = match is not None and not re.search(rf"(?:{'|'.join(ANSWERS)})s?$", compared(name))
     words = compared(name).split("_")
-    is_done = words[0] in ("predicted", "pred", "generated", "actual") and len(words) > 1 and not is_score(name)
+    is_done = len(words) > 1 and not is_score(name) and not _DONE.isdisjoint((words[0], words[-1]))
     return is_ended or is_done or _is_made(name) or any(map(_MODEL.fullmatch, words))
 
 
@@ -633,7 +632,8 @@ def said_of_side(name: str, side: str) -> str:
     """Return by what a column judges one response of a pair: "score" of score_a beside response_a, "rating" of
     chosen-rating beside chosen; empty where it does not."""
     words, end = compared(name).split("_"), sided(side)[1] or compared(side).rpartition("_")[2]
-    return "_".join(word for word in words if word not in (end, "response")) if end in words else ""
+    is_of_one = end in words and not any(is_strong(word, Holds.RATER) for word in words)  # score_rater_1
+    return "_".join(word for word in words if word not in (end, "response")) if is_of_one else ""
 
 
 def judges(name: str) -> bool:
@@ -704,8 +704,10 @@ def is_wide_rater(name: str) -> bool:
     if re.fullmatch(r"[^\s@]+@[^\s@]+\.\w+", name):
         return True
     key = compared(name)
-    is_rater = _WIDE_RATER.fullmatch(key) and not is_known(name) and not sums_up(name)
-    return bool(_NUMBERED_LABEL.fullmatch(key) or is_rater)
+    match = _RATER_AND_CRITERION.fullmatch(bare(name))
+    is_rater = is_rating(match[2]) if match else False  # rater1_score
+    is_rater = is_rater or (_WIDE_RATER.fullmatch(key) is not None and not is_known(name))
+    return _NUMBERED_LABEL.fullmatch(key) is not None or (is_rater and not sums_up(name))
 
 
 def rater_and_criterion(name: str, criterion: str = "") -> tuple[str, str]:
@@ -727,6 +729,12 @@ def may_be_of_people(name: str) -> bool:
     )
     is_named = is_given or bool(_NUMBERED_RATING.fullmatch(compared(name)))
     return is_named and rank(name, Holds.JUDGE) is None and not sums_up(name)
+
+
+def may_be_rated(name: str) -> bool:
+    """Return whether a header says labels, what they are about, or who gives them: score_rater_1, toxicity, judge_2."""
+    is_said = is_rating(name) or may_be_of_people(name) or compared(name) in METRICS
+    return is_said and not is_in_table(name)
 
 
 def says_people(name: str) -> bool:
@@ -771,11 +779,6 @@ def chooses(name: str) -> bool:
 def may_choose(name: str) -> bool:
     """Return whether a header may be that of a preference where two responses stand side by side: best, selected."""
     return not _MAY_CHOOSE.isdisjoint(compared(name).split("_"))
-
-
-def counts_turns(name: str) -> bool:
-    """Return whether a header is that of the numbers of turns: turn, turn_index."""
-    return compared(name).partition("_")[0] == "turn"
 
 
 def words_of(name: str) -> set[str]:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from evalsite.base.types import as_text
 from judging.specs.records import names
 from judging.specs.records.columns import (
     ASKS,
+    BY_WORD,
     CHOSEN,
     CHOSEN_OF_SEVERAL,
     IF_SO,
+    OPINIONS,
     RESPONDS,
     UNKNOWN_COLUMNS,
     Answer,
@@ -20,15 +24,17 @@ from judging.specs.records.columns import (
     ColumnRoles,
     header_named,
     is_grade,
+    is_share,
     names_a_model,
     number_of,
     option,
     says_a_side,
+    value_at,
 )
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import Choice
 from judging.specs.records.preferences import preference
-from judging.specs.records.values import as_count, as_id
+from judging.specs.records.values import as_count, as_id, at, named_numbers
 
 MOST_ANSWERS = 4  # of a question that one column answers
 MOST_SIDES = 7  # of a label that says which of two responses is better, and how much
@@ -49,13 +55,98 @@ _CRITERIA_WORDS = (
 _CRITERIA = frozenset(_CRITERIA_WORDS.split())
 
 
+_OF_PAIRS = (Holds.RESPONSE_A, Holds.RESPONSE_B, Holds.SYSTEM_A, Holds.SYSTEM_B)
+_SAYING = (Holds.RATER, Holds.JUDGE, Holds.CRITERION)  # whose opinion a row is, and of what
+_OF_CASES = (*ASKS, Holds.INSTRUCTION, Holds.CASE, Holds.REFERENCE)
+OF_RESPONSES = (*_OF_CASES, *RESPONDS, *_OF_PAIRS, Holds.SYSTEM, *names.ATTEMPTS)
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherRows:
+    """The rows behind the first one of the same question, response or pair, and the columns that differ in them."""
+
+    are_many: bool  # a third of all
+    apart: list[str]  # columns of a few words or numbers that are others in each of them
+    differing: list[str]  # columns that are others in some
+
+
 class OpinionQuestions(ColumnRoles):
     """What must be asked of columns that may be labels, scores or preferences."""
 
+    def further_rows(self, *told_by: Holds) -> FurtherRows:
+        """Return the rows of the sample that say more of what an earlier row has, as the columns of roles tell."""
+        about = self.mapping.all(*told_by)
+        known: dict[int, dict[str, set[str]]] = {}  # question, response or pair -> column -> its values
+        count = 0
+        differs: Counter[str] = Counter()
+        for row in self.part.sample if about else ():
+            said = {name: as_text(value_at(row.fields, name, self.mapping)) for name in self.columns}
+            earlier = known.setdefault(hash(str([said[name] for name in about])), {name: set() for name in said})
+            is_further = any(earlier.values())
+            count += is_further
+            differs.update(name for name, text in said.items() if is_further and text not in earlier[name])
+            for name, text in said.items():
+                earlier[name].add(text)
+        few = [name for name in differs if self.columns[name].is_labels and not self.columns[name].is_prose]
+        are_many = count > 1 and 3 * count >= len(self.part.sample)
+        return FurtherRows(are_many, [name for name in few if differs[name] == count], list(differs))
+
+    def ask_who_labels(self) -> None:
+        """Ask where a column may name who labels, as it is another one in each row of the same response."""
+        is_labelled = self.has(Holds.LABEL, Holds.PREFERENCE)
+        if self.has(*_SAYING, Holds.LABELS_OF) or self.mapping.questions.has_errors:
+            return
+        if self.is_rated() and not is_labelled:  # then a rater is known, and labels are asked about
+            return
+        further = self.further_rows(*OF_RESPONSES)
+        free = set(self.free()) if further.are_many else set()
+        of_rows = (Holds.RATER, Holds.TIME)  # which may count, too
+        counting = [name for name in filter(names.counts_attempts, further.apart) if not self._is_named(name, *of_rows)]
+        who = [name for name in further.apart if name in free and not self._says_grade(name) and not counting]
+        who = [name for name in who if not (self._is_named(name, Holds.TIME) or self.names_models(name))]
+        who.sort(key=lambda name: (not self._is_named(name, Holds.RATER), self.columns[name].is_numbers))
+        role = Holds.PREFERENCE if self.has(Holds.RESPONSE_A, Holds.SYSTEM_A) else Holds.LABEL
+        said = [name for name in further.differing if name in free and name not in who[:1] and self.may_label(name)]
+        said = [name for name in said if not (self.names_models(name) or self._is_named(name, Holds.TIME))]
+        said = [] if self.has(*OPINIONS) else said[:1] if role is Holds.PREFERENCE else said
+        if said or (who and is_labelled):
+            of = "pair" if role is Holds.PREFERENCE else "response" if self.has(*RESPONDS) else "question"
+            asked = [*who[:1], *said]
+            message = f"{', '.join(asked)} {'differ' if asked[1:] else 'differs'} between rows of one {of}."
+            answers: list[Answer] = [answer for answer in ((Holds.RATER, who[:1]), (role, said)) if answer[1]]
+            hint = f"If {'they say' if asked[1:] else 'it says'} who labels{', and how' * bool(said)}" if who else ""
+            hint = f"{hint or 'If people say so'}, {' '.join(['{}'] * len(answers))}; if not, {{}}."
+            self.ask_role("unknown-labels", message, hint, *answers, (Holds.DETAIL, asked))
+
+    def _is_named(self, name: str, *roles: Holds) -> bool:
+        return any(names.rank(name, role) is not None for role in roles)
+
+    def ask_against_headers(self) -> None:
+        """Ask where columns say which of two responses is better, and not always the one whose header says it."""
+        better = self.mapping.one(Holds.RESPONSE_A)
+        given = self.mapping.all(Holds.PREFERENCE, Holds.LABELS_OF)
+        said = [name for name in given or self.choosing() if self.mapping.why.get(name) != CHOSEN]
+        said = [name for name in said if any(self._is_worse(value) for value in self.columns[name].values)]
+        if said and names.compared(better) in names.PREFERRED_FIRST:
+            message = f"{', '.join(said)} may say that another response than {better} is better."
+            role = Holds.LABELS_OF if said[1:] else Holds.PREFERENCE
+            self.ask_role("unknown-labels", message, IF_SO, (role, said), (Holds.DETAIL, said))
+
+    def _is_worse(self, value: object) -> bool:
+        """Return whether a value says that the second response of a pair is better, or none."""
+        text = as_text(value).strip()
+        return text == self.mapping.one(Holds.RESPONSE_B) or preference(text) in (Choice.B, Choice.TIE)
+
+    def _says_grade(self, name: str) -> bool:
+        """Return whether a column has an opinion by its name, or decisions as those of people are."""
+        is_said = names.says_opinion(name) or names.judges(name) or names.may_choose(name)
+        return is_said or self.columns[name].is_decided or self.columns[name].mostly(says_a_side)
+
     def reasons(self) -> list[str]:
         """Return the columns that may say why; one of grades or sides has what was said."""
-        said = [name for name in self.named(Holds.REASON) if not self.columns[name].mostly(says_a_side)]
-        return [name for name in said if not (self.columns[name].is_numbers or self.columns[name].is_decided)]
+        named = {name: self.columns[name] for name in self.named(Holds.REASON)}
+        said = [name for name, column in named.items() if not (column.is_numbers or column.mostly(says_a_side))]
+        return [name for name in said if not (names.is_rating(name) and named[name].is_mixed)]
 
     def named_judges(self) -> list[str]:
         """Return the columns that may name a judge; one of grades has what it gave."""
@@ -87,6 +178,7 @@ class OpinionQuestions(ColumnRoles):
         is_of_others = self.has(Holds.SCORE) and self.has(Holds.SYSTEM) and not self.has(*ASKS, *RESPONDS)  # no details
         found = [] if self.has(Holds.RESPONSES_OF) else found
         is_judged = is_of_others or self.has(Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.RESPONSES_OF)
+        is_judged = is_judged or (self.is_recorded() and bool(self.has(Holds.SYSTEM) or self.upload.options.system))
         if is_judged:  # others may be some
             more = self._may_be_opinions(self._differs if is_of_others else self.may_score)
             found += [name for name in more if name not in found and not (found and names.sums_up(name))]
@@ -164,6 +256,50 @@ class OpinionQuestions(ColumnRoles):
             hint = "If the headers name the systems, {}."
             self.ask_role("unknown-sides", message, hint, (Holds.DETAIL, systems))
 
+    def ask_who_says(self) -> None:
+        """Ask where raters have names of models, or judges those of people."""
+        is_unsaid = self.has(*RESPONDS) and self.has(Holds.LABEL) and not self.has(Holds.RATER, Holds.JUDGE)
+        for name in self.strong(Holds.JUDGE) if is_unsaid else ():
+            self.ask_which(name, Holds.RATER, Holds.JUDGE, "who labelled or what judged")
+        for role, is_other in ((Holds.RATER, names.says_judge), (Holds.JUDGE, names.says_people)):
+            name = self.mapping.one(role)
+            found = sorted(filter(is_other, self.columns[name].distinct)) if name else []
+            is_in_words = any(not self.columns[score].is_numbers for score in self.mapping.all(Holds.SCORE))
+            may_be_either = (names.compared(name) == "evaluator" or (name and is_in_words)) and not any(
+                map(names.is_model, self.columns[name].distinct)
+            )
+            if found or may_be_either:
+                as_named = f", as it names {', '.join(found[:3])}" if found else ""
+                self.ask_which(name, Holds.RATER, Holds.JUDGE, f"who labelled or what judged{as_named}")
+
+    def ask_whose_response(self) -> None:
+        """Ask where texts beside a response have the header of another system's: baseline_model_response."""
+        response = self.mapping.one(Holds.RESPONSE)
+        is_open = response and self.mapping.why[response] != CHOSEN
+        is_by_word = bool(is_open) and self.mapping.why[response] == BY_WORD  # as another may be
+        for name in self.free() if is_open else ():
+            says_system = names.named_responses(name) or not names.WORDS_OF_SYSTEMS.isdisjoint(names.words_of(name))
+            is_named = names.may_be_of_responses(name) or names.compared(name) in names.WORDS_OF_SYSTEMS
+            is_other = (is_named and (says_system or is_by_word)) or _of_a_person(name)
+            if is_other and self.columns[name].is_prose:
+                who = "a person beside" if _of_a_person(name) else "another system than"
+                message = f"{name} may hold responses of {who} {response}."
+                self.ask_role(
+                    "two-columns", message, IF_SO, (Holds.RESPONSES_OF, [response, name]), (Holds.DETAIL, [name])
+                )
+
+    def ask_about_opinions(self) -> None:
+        """Ask where objects beside responses hold scores or preferences, which only a path reads."""
+        for name in self.free():
+            found = dict.fromkeys(path for value in self.columns[name].values for path in opinions_in(value, name))
+            if found and self.mapping.why.get(name) != CHOSEN and not names.is_in_scores(name):
+                said = (at(value, path) for value in self.columns[name].values for path in found)
+                role = Holds.LABEL if any(map(is_word, said)) else Holds.SCORE
+                role = Holds.PREFERENCE if self.has(Holds.RESPONSE_A) else role
+                paths = [f"{name}.{path}" for path in found]
+                message = f"{name} holds objects with what seem to be opinions: {', '.join(found)}."
+                self.ask_role("object-in-role", message, IF_SO, (role, paths), (Holds.DETAIL, [name]))
+
     def is_of_sides(self, name: str) -> bool:
         """Return whether the values of a column may be sides of a pair."""
         return self.columns[name].mostly(says_a_side) or 1 < len(self.columns[name].distinct) <= MOST_SIDES
@@ -173,9 +309,9 @@ class OpinionQuestions(ColumnRoles):
         worded = [name for name in self.free() if self.may_label(name) and not self.columns[name].is_numbers]
         found = [name for name in self.free() if may_score(name) and not names.is_in_scores(name)]
         found += [name for name in self.free() if names.rank(name, Holds.SCORE) and self.columns[name].is_mixed]
-        found += self.alike([name for name in worded if not names.is_known(name)]) or [
-            name for name in worded if self._says_opinion(name) and not names.is_in_table(name)
-        ]
+        found += self.alike(
+            [name for name in worded if not names.is_known(name) or names.compared(name) in names.METRICS]
+        ) or [name for name in worded if self._says_opinion(name) and not names.is_in_table(name)]
         return list(dict.fromkeys(found))
 
     def _says_opinion(self, name: str) -> bool:
@@ -269,7 +405,7 @@ class OpinionQuestions(ColumnRoles):
     def may_rate(self, name: str) -> bool:
         """Return whether a column says something of responses: numbers or decisions under a name of opinions, grades
         beside references or under a usual criterion, or the models that wrote them."""
-        is_said = names.is_opinion(name, 0) or names.sums_up(name)
+        is_said = names.judges(name) or names.sums_up(name)
         is_given = is_said and self.columns[name].is_labels
         may_score = self.has(Holds.REFERENCE) or names.compared(name) in _CRITERIA
         return is_given or self.names_models(name) or (may_score and self.may_score(name))
@@ -294,6 +430,9 @@ class OpinionQuestions(ColumnRoles):
         is_open = not self.has(Holds.REFERENCE, *RESPONDS)  # else numbers are of the case or the response
         found = [name for name in labels if not (names.is_number_of(name) or self.columns[name].counts_rows)]
         graded = [name for name in found if self.columns[name].mostly(is_grade) and is_open]
+        graded += [
+            name for name in found if names.may_be_rated(name) and self.columns[name].mostly(is_share) and is_open
+        ]
         found = [name for name in found if name in graded or not self.columns[name].is_numbers]
         said = {name: self.columns[name].distinct for name in found}
         return [name for name in said if any(said[name] & said[other] for other in said if other != name)]
@@ -352,3 +491,33 @@ def _says_what_it_is(name: str) -> bool:
     """Return whether a name says what a row is or has, as is_english and has_code do, and not how good it is."""
     fact = re.match(r"(?:is|has)_(?=.)", names.compared(name))
     return fact is not None and names.compared(name)[fact.end() :] not in WORTH
+
+
+def _of_a_person(name: str) -> bool:
+    """Return whether a header is that of what a person answered: student_answer, doctor's response."""
+    who = {"student", "pupil", "human", "expert", "doctor", "physician", "nurse", "teacher", "lawyer"}
+    return names.has_word(name, Holds.RESPONSE) and not who.isdisjoint(names.words_of(name))
+
+
+def opinions_in(value: object, name: str = "") -> Iterator[str]:
+    """Yield the names of a list of values by name, or the paths of the entries of an object, and of objects in it,
+    that are scores or preferences by name; of an object that is named so itself, as judge_scores is, all numbers."""
+    yield from named_numbers(value) or ()
+    for key, entry in value.items() if isinstance(value, dict) else ():
+        if isinstance(entry, dict):
+            yield from (f"{key}.{inner}" for inner in entry if names.is_opinion(inner, entry[inner]))
+        elif names.is_opinion(key, entry) or (names.is_rating(name.rstrip("s")) and _may_rate(key, entry)):
+            yield key
+
+
+def _may_rate(key: str, entry: object) -> bool:
+    is_word = isinstance(entry, str) and is_one_word(entry) and names.rank(key, Holds.REASON) is None
+    return is_word or number_of(entry) is not None
+
+
+def is_word(value: object) -> bool:
+    return isinstance(value, str) and number_of(value) is None
+
+
+def is_one_word(value: object) -> bool:
+    return re.fullmatch(r"[!-~]+", as_text(value).strip()) is not None

@@ -20,6 +20,7 @@ DEBATE_LABELS: Mapping[str, Choice] = {  # of debates, whose labels name systems
     "0": Choice.TIE,
     "=": Choice.TIE,
 }
+_TIE_OF_JUDGES = "[[C]]"  # beside [[A]] and [[B]]
 _SIDES = {  # labels that name one of two responses
     f"{word}_{end}": side
     for word in ("model", "response", "output", "completion", *ANSWERS)
@@ -53,7 +54,7 @@ def preference(text: str) -> Choice | None:
     better = _BETTER.fullmatch(words)
     if better is not None and (better["word"] or not better["side"].isdigit()):
         return Choice.A if better["side"] in ("a", "1", "left", "first") else Choice.B
-    return _PREFERENCES.get(words)
+    return Choice.TIE if text.strip().upper() == _TIE_OF_JUDGES else _PREFERENCES.get(words)
 
 
 def degree(text: str) -> int | None:

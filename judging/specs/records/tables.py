@@ -152,6 +152,7 @@ class _Reader:
     is_single: bool = False  # one response in a row
     is_long: bool = False  # each row is one score by the metric that it names
     is_unfilled: bool = False  # the responses seen are all missing, or words for that such as None
+    is_full: bool = False  # all rows seen but one have more than what is asked and responded
     keeps_with_case: bool = False  # what nothing reads is a detail of the case
 
     def __post_init__(self) -> None:
@@ -176,11 +177,11 @@ class _Reader:
         self.is_single = mapping.has(Holds.RESPONSE, Holds.RESPONSE_TURNS) or self.cases.is_responded
         self.is_long = mapping.has(Holds.CRITERION) and len(self.scales) == 1
         self.response = self.one[Holds.RESPONSE] or self.one[Holds.RESPONSE_TURNS] or self.one[Holds.TURNS]
-        self.is_unfilled = (
-            any(value for value in self.part.values(self.response)) and not mapping.columns[self.response].values
-        )
-        said = self.labels or self.one[Holds.PREFERENCE] or self.one[Holds.RANK]
-        says = self.is_single or said or (self.scales and not self.is_pair)
+        self.is_unfilled = any(self.part.values(self.response)) and not mapping.columns[self.response].values
+        beside = (each for name, each in mapping.columns.items() if name not in (*self.asking, self.response))
+        self.is_full = any(len(each.values) + 1 >= len(self.part.sample) for each in beside)
+        says = self.is_single or mapping.has(*_LABELLED, Holds.PREFERENCE, Holds.RANK)
+        says = says or (bool(self.scales) and not self.is_pair)
         self.keeps_with_case = not self.are_attempts and (bool(self.systems) or not says)
         self._take_others(self._of_others())
 
@@ -339,7 +340,7 @@ class _Reader:
             self.collector.bad_row(place, "The row has no question. If it is that of a row above, write it here, too.")
         elif (
             not is_answered
-            and (self.one[Holds.SYSTEM] or names.is_sum(self.text(fields, Holds.PROMPT)))
+            and (self.is_full or names.is_sum(self.text(fields, Holds.PROMPT)))
             and [name for name, value in fields.items() if not is_missing(value)] == self.mapping.all(*ASKS)
         ):
             self.collector.bad_row(place, "The row has one cell alone, as a heading or a note has.")
@@ -694,8 +695,8 @@ class _Reader:
         plain = [entry[key] for key in ("value", "label", "rating", "answer", "choice", "score") if key in entry]
         if plain and not isinstance(plain[0], dict | list):
             return [(by, "", plain[0], why)]
-        given = [(key, value) for key, value in entry.items() if not (names.is_known(key) or is_missing(value))]
-        given = [(key, value) for key, value in given if isinstance(value, int | float)]
+        numbers = ((key, value) for key, value in entry.items() if isinstance(value, int | float))
+        given = [(key, value) for key, value in numbers if not (names.is_known(key) or is_missing(value))]
         if plain or not given:
             self.collector.bad_row(place, f"The label is an object without a plain value: {shorten(as_text(entry))}.")
             return []
@@ -769,8 +770,8 @@ class _Reader:
     def _voters(self, fields: JsonObject) -> list[tuple[str, str]]:
         """Return the columns of preferences with who gave each; no column where the headers say which is better."""
         voters = [(name, name) for name in self.labels if not self._is_of_one(name)]
-        if self.one[Holds.PREFERENCE]:
-            voters.append((self.one[Holds.PREFERENCE], as_id(self.text(fields, Holds.RATER))))
+        rater = as_id(self.text(fields, Holds.RATER))
+        voters += [(name, rater) for name in self.mapping.all(Holds.PREFERENCE)]
         if voters:
             return voters
         return [("", "")] if names.compared(self.one[Holds.RESPONSE_A]) in names.PREFERRED_FIRST else []

@@ -264,7 +264,18 @@ def named_numbers(value: object) -> JsonDict | None:
 
 _REPLIES = (  # where APIs and tools have the text of a reply
     *("choices.0.message.content", "choices.0.text", "candidates.0.content.parts.0.text", "message.content"),
-    *("output_text", "content", "text", "answer", "output", "response", "completion", "generated_text", "result"),
+    *(
+        "output_text",
+        "content",
+        "text",
+        "answer",
+        "output",
+        "response",
+        "completion",
+        "generated_text",
+        "result",
+        "value",
+    ),
 )
 
 

@@ -118,11 +118,13 @@ class _TableRows:
 
     def is_table(self, width: int) -> bool:
         """Return whether there is a header at least so wide with rows below it, and keep where."""
-        rows = ((number, cells) for number, cells in self.grid.head() if _filled(cells) >= width)
-        self.header_row, self.head = next(rows, (0, []))
-        below = next(rows, (0, []))
-        if self.head and all(map(_is_made, self.head)) and _are_names(below[1]):
-            self.header_row, self.head = below
+        rows = [(number, cells) for number, cells in self.grid.head() if _filled(cells) >= width]
+        self.header_row, self.head = rows[0] if rows else (0, [])
+        for number, cells in rows[1:]:
+            if not (all(map(_is_made, self.head)) or cell_text(self.head[0]).strip().endswith(":")):  # "Project:"
+                break
+            if _are_names(cells):
+                self.header_row, self.head = number, cells
         self._take_names_below()
         self.header = unique_names([cell_text(cell) for cell in self.head])
         return bool(self.head) and next(self._records(), None) is not None

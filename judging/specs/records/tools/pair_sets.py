@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from evalsite.base.types import JsonDict, as_text
-from judging.specs.records.names import Holds, is_wide_rater, judges
+from judging.specs.records.columns import says_a_side
+from judging.specs.records.names import Holds, chooses, is_wide_rater, judges
 from judging.specs.records.neutral import CaseRecord, Choice, Giver, PreferenceRecord, ResponseRecord
 from judging.specs.records.parts import Part
 from judging.specs.records.preferences import degree
@@ -35,7 +36,16 @@ from judging.specs.records.tools.arenas import (
     signed,
     swapped,
 )
-from judging.specs.records.values import as_number, at, content_text, details, is_messages, object_of, parsed
+from judging.specs.records.values import (
+    as_number,
+    at,
+    content_text,
+    details,
+    is_messages,
+    is_missing,
+    object_of,
+    parsed,
+)
 
 _FIRST_SECOND = {1.0: Choice.A, 2.0: Choice.B}  # LLMBar, PandaLM
 _ZERO_ONE = {0.0: Choice.A, 1.0: Choice.B}  # PKU-SafeRLHF; Auto-J, where 2 is a tie
@@ -395,7 +405,7 @@ _BETWEEN = re.compile(r"[_\-. ]")
 @Shape(
     "chosen-rejected",
     "RewardBench, UltraFeedback binarized, HH-RLHF: chosen and rejected responses",
-    lambda part: part.has(*_BOTH),
+    lambda part: part.has(*_BOTH) and not any(_says_otherwise(part, name) for name in part.columns),
     "rows with chosen and rejected",
     rank=10,
     tool_name="RewardBench",
@@ -420,6 +430,12 @@ def chosen_rejected(row: ToolRow) -> Told:
     case = _case(row, row.id(row.named(Holds.CASE)), question)
     case.scenario = as_text(case.metadata.pop("subset", ""))
     return Told(case, [*better, *worse], opinions)
+
+
+def _says_otherwise(part: Part, name: str) -> bool:
+    """Return whether a column says itself which of both is better, as the headers do."""
+    said = [value for value in part.values(name) if not is_missing(value)] if name not in _BOTH else []
+    return bool(said) and (chooses(name) or all(value in _BOTH or says_a_side(value) for value in said))
 
 
 def _sides(row: ToolRow, name: str) -> list[Reply]:

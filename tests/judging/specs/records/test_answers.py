@@ -80,11 +80,11 @@ def test_a_column_of_texts_may_be_what_is_asked_and_one_of_words_its_ids() -> No
     texts = zip(PROMPTS, FIRST, SECOND, strict=True)
     of_ids = [{"zug": key, "model_id": "small-chat", "out": [{"a": f"x {key}"}]} for key in (81, 82)]
     rows = [
-        {"task": p, "samples": [{"system": MODELS[0], "completion": a}, {"system": MODELS[1], "completion": b}]}
+        {"matter": p, "samples": [{"system": MODELS[0], "completion": a}, {"system": MODELS[1], "completion": b}]}
         for p, a, b in texts
     ]
 
-    assert answers(json.dumps(rows), "t.json") == [(("prompt=task",),)]
+    assert answers(json.dumps(rows), "t.json") == [(("prompt=matter",),)]
     assert answers(lines(*of_ids), "t.jsonl") == [(("case=zug",),)]
 
 

@@ -74,13 +74,13 @@ def test_read_records_names_references_whose_questions_are_missing() -> None:
 
 
 def test_an_error_of_every_row_is_said_once_with_the_first_rows() -> None:
-    rows = [{"id": "a", "prompt": f"Question {number}?"} for number in range(6)]
+    rows = [{"prompt": f"Question {number}?", "response": "Yes.", "model": "oak", "epoch": -1} for number in range(6)]
 
     said = [str(problem) for problem in uploads.read({"q.jsonl": rows}).findings.as_tuple()]
 
     assert said == [
-        "q.jsonl, line 2: The id 'a' stands at q.jsonl, line 1 with another prompt. It is so in 5 rows (first: line 2, "
-        "line 3, line 4). Give each question an id of its own."
+        "q.jsonl, line 1, epoch: The attempt is no whole number from 0: -1. It is so in 6 rows (first: line 1, "
+        "epoch, line 2, epoch, line 3, epoch). Other rows come in with --leave-out-bad-rows."
     ]
 
 

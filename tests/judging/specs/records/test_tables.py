@@ -25,7 +25,7 @@ def reading(files: Mapping[str, str | bytes], **options: Any) -> Reading:
     return read_records(sources, Bundle({}), RecordOptions(**options))
 
 
-def read(text: str, name: str = "t.csv", **options: Any) -> Document:
+def read(text: str | bytes, name: str = "t.csv", **options: Any) -> Document:
     """Return what a file holds, without empty parts, and the kinds of warnings with their counts."""
     result = reading({name: text}, **options)
     assert result.collected is not None, said(result)
@@ -37,7 +37,7 @@ def said(result: Reading) -> list[str]:
     return [str(problem) for problem in result.findings.as_tuple()]
 
 
-def refused(text: str, name: str = "t.csv", **options: Any) -> list[str]:
+def refused(text: str | bytes, name: str = "t.csv", **options: Any) -> list[str]:
     """Return what a file is refused with; what the page says names no option of the command."""
     result = reading({name: text}, **options)
     assert result.collected is None
@@ -380,7 +380,8 @@ def test_reads_takes_ids_of_rows_for_no_cases() -> None:
 
 def test_reads_refuses_an_id_with_two_prompts() -> None:
     assert refused("id,prompt\n1,P\n1,P2\n") == [
-        "t.csv, line 3: The id '1' stands at t.csv, line 2 with another prompt. Give each question an id of its own."
+        "t.csv, line 3: The id '1' stands at t.csv, line 2 with another prompt. Give each question an id of its own. "
+        "Or say --map detail=COLUMN for the ids: questions then tell the cases."
     ]
 
 
