@@ -124,6 +124,7 @@ STATUSES: Final[dict[str, StatusLook]] = {
     "ok": StatusLook("OK", "check-circle-fill", "ok"),
     "finished": StatusLook("Finished", "check-circle-fill", "ok"),
     "done": StatusLook("Done", "check-circle-fill", "ok"),
+    "delivered": StatusLook("Delivered", "check-circle-fill", "ok"),
     "settled": StatusLook("Decided", "check-circle-fill", "ok"),
     "agreed": StatusLook("Agreed", "check-circle-fill", "ok"),
     "active": StatusLook("Active", "check-circle-fill", "ok"),
