@@ -329,7 +329,7 @@ def _outcome_figures(all_votes: Sequence[DebateVotes], judges: Sequence[str], ru
     }
 
 
-def _agreement_figures(figures: Agreement) -> JsonDict:
+def _agreement_figures(figures: Agreement) -> dict[str, float | None]:
     return {
         "matches": figures.matches,
         "n_with_outcome": figures.n_with_outcome,
@@ -340,7 +340,7 @@ def _agreement_figures(figures: Agreement) -> JsonDict:
     }
 
 
-def _judge_figures(all_votes: Sequence[DebateVotes], judge: str) -> JsonDict:
+def _judge_figures(all_votes: Sequence[DebateVotes], judge: str) -> dict[str, int | str | None]:
     counts: Tally = tally(independent_votes(all_votes, judge))
     first, second = position_bias(all_votes, judge)
     return {
@@ -371,7 +371,7 @@ def _panel_figures(all_votes: Sequence[DebateVotes], judges: Sequence[str], roun
     }
 
 
-def _agreement_with_singles(cell: RecordedCell, all_votes: Sequence[DebateVotes]) -> JsonDict:
+def _agreement_with_singles(cell: RecordedCell, all_votes: Sequence[DebateVotes]) -> dict[str, dict[str, int]]:
     """Count per rule and judge the debates whose outcome is what the judge's own file says."""
     scores: dict[str, dict[int | str, object]] = {
         judge: {row.id: row.score for row in rows} for judge, rows in cell.singles.items()

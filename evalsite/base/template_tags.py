@@ -12,7 +12,7 @@ from django import template
 from django.contrib.auth.models import User
 from django.core.paginator import Page
 from django.db.models import Model
-from django.forms import BaseForm
+from django.forms import BaseForm, BoundField
 from django.http import HttpRequest
 from django.shortcuts import resolve_url
 from django.template.context import Context
@@ -266,7 +266,7 @@ def form_actions(label: str, icon: str = "", cancel: Any = None, cancel_label: s
 
 
 @register.inclusion_tag("_fields.html")
-def fields(form: BaseForm, names: str) -> JsonDict:
+def fields(form: BaseForm, names: str) -> dict[str, list[BoundField]]:
     """These fields of a form, by their names, in this order."""
     return {"fields": [form[name] for name in names.split()]}
 

@@ -699,7 +699,7 @@ class AuditForm(AgreedForm):
         self.fields["size"].widget.attrs["max"] = subject.population
 
     @classmethod
-    def first_values(cls, subject: AuditSubject) -> JsonDict:
+    def first_values(cls, subject: AuditSubject) -> dict[str, int | str]:
         """Return what a page shows at first."""
         return {"chosen_by": cls.BY_SIZE, "size": subject.in_force, "width": 5, "share": 50}
 

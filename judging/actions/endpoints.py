@@ -116,7 +116,7 @@ def _day_report(uses: list[DayUse], at: datetime) -> JsonDict:
     return {"day": f"{day_of(at)}", "ends_at": next_day(at).isoformat(), "budgets": [_use_facts(use) for use in uses]}
 
 
-def _use_facts(use: DayUse) -> JsonDict:
+def _use_facts(use: DayUse) -> dict[str, str | None]:
     amounts = {"budget": use.amount, "spent": use.spent, "in_flight": use.reserved, "left": use.left}
     texts = {name: None if amount is None else plain_dollars(amount) for name, amount in amounts.items()}
     return {"endpoint": use.endpoint.name if use.endpoint else None, **texts}

@@ -109,7 +109,7 @@ def _points(row: ReportRow) -> str:
     return f"{number(row.mean, 2)} ± {number(row.std, 2)} of {number(row.full_score, 2)} points{share}"
 
 
-def audit_report(cost: PeopleCost | None) -> JsonDict:
+def audit_report(cost: PeopleCost | None) -> dict[str, float | str | None]:
     """Return what people are asked when a run ends: by the audit, and in all, at most and as expected."""
     work = cost.work if cost is not None else AskedWork(0, 0)
     return {

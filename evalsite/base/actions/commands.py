@@ -268,7 +268,7 @@ def _add_field(parser: argparse.ArgumentParser, name: str, field: forms.Field) -
     add_argument(_flag(name), *getattr(field, "other_flags", ()), **options)
 
 
-def _values_of(field: forms.Field) -> JsonDict:
+def _values_of(field: forms.Field) -> dict[str, str]:
     """Return how many values the option of a field takes, and what they are called."""
     if _is_repeated(field):
         return {"action": "append", "metavar": "TEXT"}

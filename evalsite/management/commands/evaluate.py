@@ -140,7 +140,7 @@ class Command(JsonCommand):
         return "\n".join([*lines, "", *gate_lines(self.outcomes)] if self.outcomes else lines)
 
 
-def _systems(suite: Suite, names: list[str]) -> JsonDict:
+def _systems(suite: Suite, names: list[str]) -> dict[str, int | list[str]]:
     """Return the suite, whom of these it asks, and whose stored responses it takes."""
     offered, endpoints = asked_choices()
     askable = [*(label for _, label in offered), *endpoints]

@@ -102,7 +102,7 @@ def _budget(text: str, target: Target) -> Decimal | None:
     return budget
 
 
-def _costs(calls: Sequence[TriedCall]) -> JsonDict:
+def _costs(calls: Sequence[TriedCall]) -> dict[str, int | str | None]:
     """Return how many calls were made and reused, and what those made cost in USD; None: the price is unknown."""
     made, spent = sum(not call.reused for call in calls), paid_for(calls)
     return {"calls_made": made, "calls_reused": len(calls) - made, "spent": None if spent is None else str(spent)}

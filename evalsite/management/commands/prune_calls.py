@@ -28,7 +28,7 @@ class Command(JsonCommand):
         )
         parser.add_argument("--dry-run", action="store_true", help="only report what would be removed")
 
-    def run(self, **options: Any) -> JsonDict:
+    def run(self, **options: Any) -> dict[str, int]:
         days: int = options["older_than"]
         if not 0 <= days <= 36500:
             raise BadInput("--older-than is a number of days from 0 to 36500.")

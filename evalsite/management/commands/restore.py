@@ -8,7 +8,6 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from evalsite.base.command_base import JsonCommand
-from evalsite.base.types import JsonDict
 from evalsite.serving.backups import restore_backup
 
 
@@ -23,7 +22,7 @@ class Command(JsonCommand):
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("backup", type=Path, help="folder that `backup` made")
 
-    def run(self, **options: Any) -> JsonDict:
+    def run(self, **options: Any) -> dict[str, int | str]:
         manifest = restore_backup(options["backup"].absolute())
         return {
             "restored": str(options["backup"]),

@@ -21,7 +21,7 @@ class Command(JsonCommand):
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--wait", action="store_true", help="wait until each run has finished or paused")
 
-    def run(self, **options: Any) -> JsonDict:
+    def run(self, **options: Any) -> dict[str, list[int]]:
         runs = [run.pk for run in unfinished_runs()]
         jobs.resume_runs()
         for run_id in runs if options["wait"] else []:

@@ -10,7 +10,6 @@ import numpy as np
 from django.utils import timezone
 
 from evalsite.base.formats import ScoreScale
-from evalsite.base.types import JsonDict
 from evalsite.reports.selectors.leaderboards import Options, evaluators_with_run
 from evalsite.reports.selectors.results import (
     FILTERS,
@@ -241,7 +240,7 @@ def board_of(evaluators: Sequence[RunEvaluator]) -> ReportContent:
     return snapshots.up_to_date(LEADERBOARD, subject_id=evaluators[0].pk, options=options, at=at).content
 
 
-def version_options(evaluators: Sequence[RunEvaluator]) -> JsonDict:
+def version_options(evaluators: Sequence[RunEvaluator]) -> dict[str, list[int]]:
     """Return the options of the leaderboard of the newest scores by these evaluators.
 
     That of a single one is its run's own, unless responses that it scored have been replaced.

@@ -567,7 +567,7 @@ def _content(response: Response | None) -> JsonDict:
     return {"response": response.text, **media_fields("response", response.images, response.messages)}
 
 
-def _on(scale: ScoreScale, share: float | None) -> JsonDict:
+def _on(scale: ScoreScale, share: float | None) -> dict[str, float | str | None]:
     """Return a score as the columns of a table hold it: on its scale, and as a share."""
     return {"score": scale.number_of(share), "share": share, "scale": scale.range_words}
 

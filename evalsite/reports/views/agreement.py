@@ -512,7 +512,7 @@ def compared_versions(
     return versions, before, after
 
 
-def of_set(_request: PageRequest, golden_set: GoldenSet) -> JsonDict:
+def of_set(_request: PageRequest, golden_set: GoldenSet) -> dict[str, GoldenSet]:
     """Return the set that a page's templates show."""
     return {"golden_set": golden_set}
 

@@ -236,7 +236,7 @@ def trust_export(request: PageRequest, table: str, format_name: str) -> HttpResp
     return table_download(request, declared, shown, format_name=format_name, subject=subject)
 
 
-def _options(request: PageRequest) -> JsonDict:
+def _options(request: PageRequest) -> dict[str, str]:
     options = judge_options(request.POST if request.method == "POST" and "name" in request.POST else request.GET)
     if not judge_exists(options["name"]) and not tested_evaluators(options["name"]):
         raise Http404("No run has had a judge of this name.")

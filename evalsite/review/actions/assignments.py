@@ -162,7 +162,7 @@ def answer_training(act: ActionCall[Queue, TrainingForm]) -> TrainingPanel:
     return _training_panel(act.subject, act.person, answer.gold)
 
 
-def _version_facts(row: PastGuidelines) -> JsonDict:
+def _version_facts(row: PastGuidelines) -> dict[str, int | str]:
     return {"version": row.version, "until": row.replaced_at.isoformat() if row.pk else ""}
 
 

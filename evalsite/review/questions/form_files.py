@@ -290,7 +290,7 @@ def _number_in(node: Node, name: str) -> float:
     return value.content
 
 
-def _preference(node: Node) -> JsonDict:
+def _preference(node: Node) -> dict[str, float | str | None]:
     grades = node.get("grades")
     if grades is None:
         return {"grades": 3}

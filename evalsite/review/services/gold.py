@@ -375,7 +375,7 @@ def _found(items: list[ReviewItem], column: str) -> str:
     return f" The first has {', '.join(said.values())!r}{takes}."
 
 
-def _of_judge(queue: Queue, items: list[ReviewItem], judge: str) -> dict[int, JsonDict]:
+def _of_judge(queue: Queue, items: list[ReviewItem], judge: str) -> dict[int, dict[str, Answer]]:
     """Return what a judge said of each part of an item's form, or of the whole as the nearest label of its scale."""
     labels = machine_labels(queue=queue, item_ids={item.pk for item in items}, judge=judge)
     verdicts = Verdict.objects.filter(run=queue.run_id, evaluator__name=judge)

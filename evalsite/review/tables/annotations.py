@@ -20,6 +20,7 @@ from evalsite.review.questions.forms import (
     MOST_RESPONSES,
     NOTHING,
     SEPARATOR,
+    Answer,
     FormQuestion,
     Kind,
     OwnForm,
@@ -57,7 +58,7 @@ def is_task(row: JsonObject) -> bool:
     )
 
 
-def said_in(task: JsonObject, annotation: JsonDict, form: OwnForm) -> tuple[str, JsonDict]:
+def said_in(task: JsonObject, annotation: JsonDict, form: OwnForm) -> tuple[str, dict[str, Answer]]:
     """Return what an annotation says of a task: its note, and the answers by question; none where it was skipped.
 
     Raises:

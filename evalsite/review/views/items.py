@@ -310,7 +310,7 @@ def _fragment(request: PageRequest, panel: ItemPanel, context: JsonDict, toast: 
     return _with_toast(response, toast)
 
 
-def _after_act(request: PageRequest) -> JsonDict:
+def _after_act(request: PageRequest) -> dict[str, bool | int]:
     """Return what the rest of the page has to show again once somebody has acted."""
     return {"is_act": True, "waiting_for_me": read_waiting(request.user)[0]}
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -72,7 +71,7 @@ class AccuracyJudge(AskingOnce):
         """Return {"is_correct": bool}."""
         return read_accuracy(text, subject.material)
 
-    def labels(self, subject: JudgeSubject) -> Mapping[str, JsonObject]:
+    def labels(self, subject: JudgeSubject) -> dict[str, dict[str, bool]]:
         """Return true and false."""
         return {"1": {"is_correct": True}, "0": {"is_correct": False}}
 

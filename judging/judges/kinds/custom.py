@@ -533,7 +533,7 @@ class CustomJudge(AskingOnce):
             return number
         return reply_text.read({"score": number}, rationale=rationale, flags=flags, repaired=bool(flags))
 
-    def labels(self, subject: JudgeSubject) -> Mapping[str, JsonObject]:
+    def labels(self, subject: JudgeSubject) -> dict[str, dict[str, str]]:
         """Return the labels, where each is one character and says all that there is to the verdict."""
         if self.asks_twice:
             return {}

@@ -129,7 +129,7 @@ def score_of_orders(value: JsonObject, scores: Mapping[str, Fraction]) -> Fracti
     return (scores[value[FIRST]] + max(scores.values()) - scores[value[SECOND]]) / 2
 
 
-def baseline_choices(subject: JudgeSubject, scores: Mapping[str, Fraction]) -> JsonDict:
+def baseline_choices(subject: JudgeSubject, scores: Mapping[str, Fraction]) -> dict[str, list[str]]:
     """Return what a lexical baseline compares, and the labels of a win, a tie and a loss of the first response."""
     best = max(scores.values())
     by_worth = sorted(scores, key=lambda name: (abs(scores[name] - best / 2), name))
@@ -159,7 +159,7 @@ def read_examples(text: str) -> tuple[JsonDict, ...]:
     return tuple(map(_example, parsed.value.items))
 
 
-def _example(entry: Node) -> JsonDict:
+def _example(entry: Node) -> dict[str, str]:
     texts = {name: value.raw or str(value.content or "") for name, value in entry.fields.items()}
     unknown = sorted(set(texts) - _EXAMPLE_FIELDS)
     missing_fields = [name for name in ("response", "reply") if not texts.get(name, "").strip()]

@@ -114,7 +114,7 @@ class GenericJudge(AskingJudge):
         return JudgeScore(tree.score, full_score(rubric), (*tree.flags, *flags), detail)
 
 
-def _ordinal_labels(key: str, scale: ScaleSpec) -> dict[str, JsonObject]:
+def _ordinal_labels(key: str, scale: ScaleSpec) -> dict[str, dict[str, dict[str, int]]]:
     """Return the values of a scale of which each is one digit; empty for other scales."""
     low, high = scale.minimum, scale.maximum
     if low is None or high is None or scale.step not in (None, 1, 1.0) or low != int(low):

@@ -7,7 +7,6 @@ from datetime import datetime
 from functools import partial
 
 from evalsite.base.rows import batches
-from evalsite.base.types import JsonDict
 from judging.models import BatchPicture, ImportBatch, Picture, Upload
 from judging.services.file_imports import upload_store
 from judging.services.file_imports.import_batches import BatchWriter, copy_rows, moment, table
@@ -72,5 +71,5 @@ def preview_picture(*, upload: Upload, digest: str) -> bytes:
     return upload_store.read_bytes(f"{upload.bytes_name}/{digest}") if stored is None else bytes(stored.data)
 
 
-def _stored_fields(file: PictureFile) -> JsonDict:
+def _stored_fields(file: PictureFile) -> dict[str, bytes | str]:
     return {"digest": file.digest, "media_type": file.media_type, "data": encode_picture(file.data)}

@@ -527,7 +527,7 @@ def _value_of(row: Verdict) -> JsonDict:
     return row.value if row.value is not None else {}
 
 
-def _about(response: Response) -> JsonDict:
+def _about(response: Response) -> dict[str, int | str]:
     return {"case": response.prompt.key, "system": response.system.name, "attempt": response.attempt}
 
 
@@ -659,7 +659,7 @@ def _cases(suite_id: int | None) -> Iterator[JsonDict]:
         yield case_json(spec)
 
 
-def _responses(suite_id: int | None, systems: list[str]) -> Iterator[JsonDict]:
+def _responses(suite_id: int | None, systems: list[str]) -> Iterator[dict[str, str]]:
     rows = Response.objects.filter(prompt__cases__suites=suite_id, system__name__in=systems, superseded_at=None)
     rows = rows.select_related("prompt", "system").order_by("pk").distinct()
     for row in rows.iterator(chunk_size=STORED_IMPORTS_BATCH) if suite_id and systems else ():
@@ -668,7 +668,7 @@ def _responses(suite_id: int | None, systems: list[str]) -> Iterator[JsonDict]:
         yield {"case": row.prompt.key} | response_json(spec)
 
 
-def _rubric(rubric_id: int) -> Iterator[JsonDict]:
+def _rubric(rubric_id: int) -> Iterator[dict[str, str]]:
     for item in RubricItem.objects.filter(rubric=rubric_id).exclude(case_key="").order_by("position"):
         criteria = []
         for node in item.tree.get("children", ()):

@@ -150,7 +150,7 @@ def set_reply(row: ResponseRecord, value: object) -> ResponseRecord:
     return row
 
 
-def _text_turn(choice: JsonObject) -> JsonDict:
+def _text_turn(choice: JsonObject) -> dict[str, str]:
     return {"role": "assistant", "content": as_text(choice.get("text"))}
 
 
@@ -227,7 +227,7 @@ class Messages:
                 turn[name] = as_text(entry[key])
         return [*results, turn | ({"tool_calls": calls} if calls else {})]
 
-    def _result(self, part: JsonObject) -> JsonDict:
+    def _result(self, part: JsonObject) -> dict[str, str]:
         said = part.get("content", part.get("output"))
         return {
             "role": "tool",
@@ -246,7 +246,7 @@ class Messages:
             text = as_text(dict(part)) if kind in ("", "text") else f"[{kind}]"
         return {"type": "text", "text": text}
 
-    def image(self, address: str) -> JsonDict:
+    def image(self, address: str) -> dict[str, str]:
         """Return a picture that the file or the upload holds; of any other its mark."""
         is_held = address.startswith("data:image/") or address in self.collector.bundle
         if is_held and self.images < MAX_IMAGES:

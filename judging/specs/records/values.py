@@ -176,7 +176,7 @@ def _is_turn(entry: object) -> bool:
     return isinstance(entry, dict) and bool(role_of(entry))
 
 
-def user_turns(entries: Iterable[object]) -> list[JsonDict]:
+def user_turns(entries: Iterable[object]) -> list[dict[str, str]]:
     """Return texts as user turns of one conversation."""
     return [{"role": "user", "content": as_text(entry)} for entry in entries]
 

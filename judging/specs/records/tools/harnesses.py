@@ -456,7 +456,7 @@ def _case_lm_eval(row: JsonObject, doc: JsonObject, key: str, choices: list[str]
     return CaseRecord(key, question, references=found, context=passages, metadata=kept | _listed(choices))
 
 
-def _listed(choices: list[str]) -> JsonDict:
+def _listed(choices: list[str]) -> dict[str, list[str]]:
     return {"choices": choices} if choices else {}
 
 
