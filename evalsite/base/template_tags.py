@@ -31,6 +31,12 @@ from evalsite.base.rows import Owned, is_owner
 from evalsite.base.types import JsonDict
 
 register = template.Library()
+NOTE_PICTURES = {
+    "warn": "exclamation-triangle-fill",
+    "bad": "exclamation-octagon-fill",
+    "info": "info-circle-fill",
+    "ok": "check-circle-fill",
+}
 
 
 @register.inclusion_tag("_sort_header.html", takes_context=True)
@@ -167,6 +173,15 @@ def icon(name: str, label: str = "") -> SafeString:
             '<svg class="icon" role="img" aria-label="{}"><use href="{}#{}"></use></svg>', label, sprite, name
         )
     return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"></use></svg>', sprite, name)
+
+
+@register.simple_block_tag
+def note(content: str, tone: str, *, role: str = "", picture: str = "") -> SafeString:
+    """What stands out of a page, in the tone warn, bad, info or ok; with a role, screen readers say it at once."""
+    of_role = format_html(' role="{}"', role) if role else ""
+    return format_html(
+        '<div class="note" data-tone="{}"{}>{}{}</div>', tone, of_role, icon(picture or NOTE_PICTURES[tone]), content
+    )
 
 
 @register.simple_tag

@@ -33,6 +33,7 @@ from judging.specs.files.yaml_files import named_files, named_images
 
 ROW_ENDINGS = (".jsonl", ".json", ".ndjson")
 PROBLEMS_PRINTED = 50
+OF_PARTS = ("kind", "title", "into", "is_new", "changes_nothing", "facts", "notes")  # what is said of each part
 YAML_SUFFIXES = (".yaml", ".yml")
 
 
@@ -172,7 +173,7 @@ class ImportCommand(JsonCommand):
             "remarks": [remark["text"] for remark in preview.get("remarks", ())],
             "left_out": preview.get("left_out", []),
             "problems": [str(problem) for problem in checked.problems],
-            "parts": [_brief(part) for part in checked.parts],
+            "parts": [{name: part[name] for name in OF_PARTS} for part in checked.parts],
         }
         collected = checked.intake.collected
         return plan | ({"stored": collected.shown()} if collected is not None and with_records else {})
@@ -190,7 +191,3 @@ class ImportCommand(JsonCommand):
         else:
             lines.append("Imported." if result["changed"] else "Nothing changed: everything was already stored.")
         return "\n".join(lines)
-
-
-def _brief(part: JsonDict) -> JsonDict:
-    return {name: part[name] for name in ("kind", "title", "into", "is_new", "changes_nothing", "facts", "notes")}

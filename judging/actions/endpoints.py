@@ -34,10 +34,6 @@ def endpoint_facts(endpoint: ModelEndpoint) -> JsonDict:
     return facts | {name: None if price is None else plain_dollars(price) for name, price in prices.items()}
 
 
-def _detail(endpoint: ModelEndpoint) -> JsonDict:
-    return endpoint_facts(endpoint) | {name: getattr(endpoint, name) for name in SETTINGS}
-
-
 ENDPOINTS: Noun[ModelEndpoint] = Noun(
     name="endpoint",
     plural="endpoints",
@@ -46,7 +42,7 @@ ENDPOINTS: Noun[ModelEndpoint] = Noun(
     rows=lambda _person: ModelEndpoint.objects.all(),
     view_permission="judging.view_modelendpoint",
     shown=endpoint_facts,
-    detail=_detail,
+    detail=lambda endpoint: endpoint_facts(endpoint) | {name: getattr(endpoint, name) for name in SETTINGS},
 )
 
 

@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from evalsite.accounts.audit import record
-from evalsite.base.actions.declarations import ActionCall, Noun, PageData, Reference
+from evalsite.base.actions.declarations import ActionCall, Noun, PageData, Reference, columns
 from evalsite.base.rows import BadInput, Owned, listed, look_up, numbered_row, pick
-from evalsite.base.types import JsonDict, Refused, whole_number
+from evalsite.base.types import Refused, whole_number
 from judging.models import Benchmark, Case, Judge, ModelEndpoint, PromptVersion, Rubric, Run, Suite, System
 from judging.selectors.endpoints import active_judges
 
@@ -144,11 +144,10 @@ def itself(row: OwnedRow) -> OwnedRow:
     return row
 
 
-def owner_facts(row: Owned) -> JsonDict:
-    """Return who changes a row."""
-    names = row.co_owners.order_by("username").values_list("username", flat=True)
-    owner = row.created_by
-    return {"id": row.pk, "owner": owner.username if owner is not None else None, "co_owners": list(names)}
+owner_facts = columns(  # who changes a row
+    *("id", "created_by.username as owner"),
+    co_owners=lambda row: list(row.co_owners.order_by("username").values_list("username", flat=True)),
+)
 
 
 def declare_co_owners(noun: Noun[OwnedRow], *, permission: str) -> None:

@@ -346,7 +346,17 @@ def grade_blanks(
         texts.append(trial.text)
         notes.extend(trial.notes)
         span = [max(0, start - len(blanks.prefix)), max(0, end - len(blanks.prefix))]
-        shown.append(_shown(trial, weight, span))
+        shown.append(
+            {
+                "answer": trial.answer,
+                "span": span,
+                "matched": trial.matched,
+                "target": trial.target,
+                "weight": weight,
+                "points": weight if trial.matched else 0.0,
+                "text": trial.text,
+            }
+        )
     detail: JsonDict = {"texts": texts, "blanks": shown, "match_rate": rate, "lowest_rate": LOWEST_RATE}
     if any(entry["matched"] is None for entry in shown):
         return CriterionGrade("blank_filling", None, total, ScoreStatus.INCOMPLETE, detail, tuple(notes))
@@ -480,15 +490,3 @@ def _condition_holds(condition: object, names: JsonDict, trial: _Trial, context:
             raise BadSpecification(fault.kind, str(fault), "13.12") from fault
         trial.notes.append(Note("13.12", str(fault)))
         return False
-
-
-def _shown(trial: _Trial, weight: float, span: list[int]) -> JsonDict:
-    return {
-        "answer": trial.answer,
-        "span": span,
-        "matched": trial.matched,
-        "target": trial.target,
-        "weight": weight,
-        "points": weight if trial.matched else 0.0,
-        "text": trial.text,
-    }

@@ -144,7 +144,19 @@ def readable_weight(value: object) -> float:
 
 def grade_to_json(grade: ResponseGrade) -> JsonDict:
     """Return everything of a grade but its score, full score and status, which have columns of their own."""
-    criteria = [_criterion_to_json(criterion) for criterion in grade.criteria]
+    # Not asdict, which copies the details leaf by leaf: for a rule grade that takes as long as all the rest.
+    criteria: list[JsonDict] = [
+        {
+            "name": criterion.name,
+            "got": criterion.got,
+            "total": criterion.total,
+            "status": criterion.status,
+            "detail": dict(criterion.detail),
+            "notes": [asdict(note) for note in criterion.notes],
+            "fault": asdict(criterion.fault) if criterion.fault else None,
+        }
+        for criterion in grade.criteria
+    ]
     detail: JsonDict = {"criteria": criteria, "got": grade.got, "total": grade.total}
     for criterion in criteria:
         if ENVIRONMENT in criterion["detail"]:  # at the top, where an export finds it without reading the rest
@@ -154,19 +166,6 @@ def grade_to_json(grade: ResponseGrade) -> JsonDict:
     if grade.fault:
         detail["fault"] = asdict(grade.fault)
     return detail
-
-
-def _criterion_to_json(criterion: CriterionGrade) -> JsonDict:
-    # Not asdict, which copies the details leaf by leaf: for a rule grade that takes as long as all the rest.
-    return {
-        "name": criterion.name,
-        "got": criterion.got,
-        "total": criterion.total,
-        "status": criterion.status,
-        "detail": dict(criterion.detail),
-        "notes": [asdict(note) for note in criterion.notes],
-        "fault": asdict(criterion.fault) if criterion.fault else None,
-    }
 
 
 # The ESI: five sub-scores of 0..100, weighted, with a safety gate.

@@ -86,7 +86,16 @@ def grade_keywords(rules: object, text: str, context: GradingContext) -> Criteri
         run.status.append(_WORDS[tree["matched"]])
         got += points
         total += 0.0 if rule.neg else rule.weight
-        shown.append(_shown(rule, tree, points))
+        shown.append(
+            {
+                "status": _WORDS[tree["matched"]],
+                "weight": rule.weight,
+                "neg": rule.neg,
+                "to_lower": rule.to_lower,
+                "points": points,
+                "tree": tree,
+            }
+        )
     return _finish(run, got, total, shown, post_handler)
 
 
@@ -137,17 +146,6 @@ def _points(rule: _KeywordRule, matched: bool | None) -> float:
     if not matched:
         return 0.0
     return -rule.weight if rule.neg else rule.weight
-
-
-def _shown(rule: _KeywordRule, tree: JsonDict, points: float) -> JsonDict:
-    return {
-        "status": _WORDS[tree["matched"]],
-        "weight": rule.weight,
-        "neg": rule.neg,
-        "to_lower": rule.to_lower,
-        "points": points,
-        "tree": tree,
-    }
 
 
 def _grade_node(node: object, scope: _Scope, run: _Pass) -> JsonDict:

@@ -10,7 +10,7 @@ from django.core.management.base import CommandParser
 from django.utils.timezone import now
 
 from evalsite.base.actions.commands import add_by, add_fields, entered_of, refused_by_option
-from evalsite.base.actions.declarations import acting_person
+from evalsite.base.actions.declarations import acting_person, columns
 from evalsite.base.actions.entries import perform
 from evalsite.base.command_base import JsonCommand
 from evalsite.base.formats import figure_in_numbers, scale_of_figure
@@ -94,7 +94,16 @@ class Command(JsonCommand):
             run = wait_for_run(run.pk, bar=not options["as_json"])
         boards = [GatedBoard(row, board_of_run(row), {}) for row in _evaluators(run)] if options["wait"] else []
         report = run_report(run.pk, with_figures=False)
-        report |= {"asked": _ask_rows(run), "leaderboards": [_board(board) for board in boards]}
+        report["asked"] = [ask_facts(row) for row in read_asks(run)]
+        report["leaderboards"] = [
+            {
+                "evaluator": board.evaluator.name,
+                "is_baseline": board.evaluator.is_baseline,
+                "cases": board.content["n_cases"],
+                "systems": [_row(row) for row in board.content["rows"]],
+            }
+            for board in boards
+        ]
         return report | self._gated(gate, run, boards)
 
     def _gated(self, gate: Gate, run: Run, boards: list[GatedBoard]) -> JsonDict:
@@ -156,28 +165,10 @@ def _evaluators(run: Run) -> list[RunEvaluator]:
     return list(rows.order_by("position"))
 
 
-def _ask_rows(run: Run) -> list[JsonDict]:
-    return [
-        {
-            "system": row.system.name,
-            "asked": row.requested,
-            "responses": row.responses,
-            "cut_off": row.cut_off,
-            "waiting": row.waiting,
-            "missing": dict(row.missing),
-        }
-        for row in read_asks(run)
-    ]
-
-
-def _board(board: GatedBoard) -> JsonDict:
-    evaluator, content = board.evaluator, board.content
-    return {
-        "evaluator": evaluator.name,
-        "is_baseline": evaluator.is_baseline,
-        "cases": content["n_cases"],
-        "systems": [_row(row) for row in content["rows"]],
-    }
+ask_facts = columns(
+    *("system.name as system", "requested as asked", "responses", "cut_off", "waiting"),
+    missing=lambda row: dict(row.missing),
+)
 
 
 def _row(row: ReportContent) -> JsonDict:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from django import forms
@@ -266,18 +267,13 @@ def _read(form: AgreementForm, waits: bool) -> PeopleAgreement:
     return of_team(report, form.chosen_team)
 
 
-def _facts(report: PeopleAgreement) -> JsonDict:
-    facts: JsonDict = result_to_json(PeopleAgreement, report)
-    return facts
-
-
 REPORT = Report(
     "agreement",
     "How far the people of a queue, or the raters of a table of imported labels, agree, and which systems they prefer.",
     permission="review.adjudicate",  # it names annotators
     form_class=AgreementForm,
     read=_read,
-    facts=_facts,
+    facts=partial(result_to_json, PeopleAgreement),
     tables=(FIGURES, PAIRS, RATERS, GROUPS, ITEMS, GOLD, ESTIMATED, KNOWN, SYSTEMS, MEANS, METRICS, PULL),
     references={Queue: QUEUE, LabelTable: LABEL_TABLE, Team: TEAM},
 )
@@ -368,19 +364,14 @@ BURN_DOWN: ReportTable[QueuePace, BurnDownDay] = ReportTable(
 )
 
 
-def _pace_facts(pace: QueuePace) -> JsonDict:
-    finishes_on = None if pace.finishes_on is None else pace.finishes_on.isoformat()
-    return {
-        "queue": pace.queue,
-        "left": pace.left,
-        "stuck": pace.stuck,
-        "per_day": pace.per_day,
-        "finishes_on": finishes_on,
-        "hours": pace.hours,
-        "people": list(PEOPLE_BY_DAY.data(pace).rows),
-        "teams": list(TEAMS_BY_DAY.data(pace).rows),
-        "burn_down": list(BURN_DOWN.data(pace).rows),
-    }
+_pace_facts = columns(
+    *("queue", "left", "stuck", "per_day"),
+    finishes_on=lambda pace: None if pace.finishes_on is None else pace.finishes_on.isoformat(),
+    hours=attrgetter("hours"),
+    people=lambda pace: list(PEOPLE_BY_DAY.data(pace).rows),
+    teams=lambda pace: list(TEAMS_BY_DAY.data(pace).rows),
+    burn_down=lambda pace: list(BURN_DOWN.data(pace).rows),
+)
 
 
 def _read_pace(form: PaceForm, waits: bool) -> QueuePace:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
+from operator import attrgetter
 from typing import TypeVar
 
 from django.conf import settings
@@ -587,28 +588,18 @@ def _read_comparison(form: GoldenComparisonForm, _waits: bool) -> ComparedShown:
     return ComparedShown.of(golden_set, before, after)
 
 
-def _comparison_facts(shown: ComparedShown) -> JsonDict:
-    comparison = shown.comparison
-    return {
-        "before": shown.before.key,
-        "after": shown.after.key,
-        "responses": comparison.responses,
-        "difference": asdict(comparison.difference),
-        "paired": asdict(comparison.paired),
-        "gains": comparison.gains,
-        "losses": comparison.losses,
-        "flips": [
-            {
-                "item": flip.before.golden_id,
-                "response": flip.before.response_id,
-                "case": flip.before.case_key,
-                "people": flip.before.people,
-                "before": flip.before.judge,
-                "after": flip.after.judge,
-            }
-            for flip in comparison.flips
-        ],
-    }
+_flip_facts = columns(
+    *("before.golden_id as item", "before.response_id as response", "before.case_key as case"),
+    *("before.people as people", "before.judge as before", "after.judge as after"),
+)
+_comparison_facts = columns(
+    *("before.key as before", "after.key as after", "comparison.responses as responses"),
+    difference=lambda shown: asdict(shown.comparison.difference),
+    paired=lambda shown: asdict(shown.comparison.paired),
+    gains=attrgetter("comparison.gains"),
+    losses=attrgetter("comparison.losses"),
+    flips=lambda shown: list(map(_flip_facts, shown.comparison.flips)),
+)
 
 
 COMPARISON_REPORT = Report(

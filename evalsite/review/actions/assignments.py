@@ -30,7 +30,7 @@ from evalsite.review.forms import (
 from evalsite.review.models import Assignment, GoldAnswer, GuidelinesReading, PastGuidelines, Queue
 from evalsite.review.models.items import address_of
 from evalsite.review.questions.scales import labels_from_json
-from evalsite.review.selectors.content import ItemContent, own_text, read_panel
+from evalsite.review.selectors.content import own_text, read_panel
 from evalsite.review.selectors.gold import (
     GuidelinesChange,
     TrainingPanel,
@@ -95,20 +95,14 @@ def assignment_detail(claim: Assignment) -> JsonDict:
     return facts | {"state": panel.state, "prefilled": panel.prefilled} | content_facts(panel.content)
 
 
-def content_facts(content: ItemContent) -> JsonDict:
-    """Return what an item's page shows of its content to an annotator."""
-    return {
-        "ask": content.ask,
-        "criterion": content.criterion,
-        "question": content.question,
-        "context": content.context,
-        "reference": content.reference,
-        "responses": [{"side": side.letter, "text": side.text} for side in content.sides],
-        "rubric": [asdict(line) for line in content.rubric],
-        "labels": ByName((label.value, label.text) for label in content.form.labels),
-        "verdicts": [asdict(verdict) for verdict in content.verdicts],
-        "parts": values_by_question(content.form),
-    }
+content_facts = columns(  # what an item's page shows of its content to an annotator
+    *("ask", "criterion", "question", "context", "reference"),
+    responses=lambda content: [{"side": side.letter, "text": side.text} for side in content.sides],
+    rubric=lambda content: [asdict(line) for line in content.rubric],
+    labels=lambda content: ByName((label.value, label.text) for label in content.form.labels),
+    verdicts=lambda content: [asdict(verdict) for verdict in content.verdicts],
+    parts=lambda content: values_by_question(content.form),
+)
 
 
 ASSIGNMENTS: Noun[Assignment] = Noun(

@@ -147,14 +147,15 @@ def _file_facts(form: QueueFileForm) -> JsonDict:
     }
 
 
-def _made_facts(made: FileQueue) -> JsonDict:
-    return queue_facts(made.queue) | {"warnings": [*map(str, made.parsed.warnings), *warnings_of_new(made.queue)]}
-
-
 new = partial(QUEUES.new, permission="review.add_queue", form=QueueFileForm, makes_form=_file_form)
 
 
-@new("create", shown=_made_facts)
+@new(
+    "create",
+    shown=lambda made: (
+        queue_facts(made.queue) | {"warnings": [*map(str, made.parsed.warnings), *warnings_of_new(made.queue)]}
+    ),
+)
 def create(act: ActionCall[None, QueueFileForm]) -> FileQueue:
     """Create a review queue from a file: questions with one or two responses each, or the export of an annotation tool.
 

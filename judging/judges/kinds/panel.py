@@ -14,7 +14,7 @@ from fractions import Fraction
 from operator import mul
 
 from evalsite.base.formats import SHARE, ScoreScale
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonObject
 from judging.judges.judge_kinds import JudgeKind, OptionField, members_of, shipped_kind
 from judging.judges.subjects import (
     BadPrompt,
@@ -139,12 +139,27 @@ class PanelJudge(JudgeProgram):
         )
 
     def converse(self, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
-        """Ask all members side by side, and return their votes as one verdict."""
+        """Ask all members side by side, and return their votes as one verdict.
+
+        Of each member everything is kept, with the places of its calls among those of the verdict.
+        """
         results, callers = yield from converse_together(
             {member.name: member.converse(subject) for member in self.members}
         )
         verdicts: Mapping[str, JudgeVerdict] = {member.name: results[member.name] for member in self.members}
-        votes = tuple(_vote(name, verdict, callers) for name, verdict in verdicts.items())
+        votes = tuple(
+            {
+                "judge": name,
+                "status": verdict.status.value,
+                "value": verdict.value,
+                "rationale": verdict.rationale,
+                "flags": list(verdict.flags),
+                "reason": verdict.reason,
+                "confidence": verdict.confidence,
+                "calls": [index for index, caller in enumerate(callers) if caller == name],
+            }
+            for name, verdict in verdicts.items()
+        )
         return replace(panel_verdict(verdicts, self.needed), votes=votes)
 
     def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore:
@@ -190,20 +205,6 @@ def panel_verdict(verdicts: Mapping[str, JudgeVerdict], needed: int) -> JudgeVer
         flags=(*doubts, *(f"no_vote:{name}" for name in failed)),
         raw=raw,
     )
-
-
-def _vote(name: str, verdict: JudgeVerdict, callers: Sequence[str]) -> JsonDict:
-    """Return everything that is kept of one member, with the places of its calls among those of the verdict."""
-    return {
-        "judge": name,
-        "status": verdict.status.value,
-        "value": verdict.value,
-        "rationale": verdict.rationale,
-        "flags": list(verdict.flags),
-        "reason": verdict.reason,
-        "confidence": verdict.confidence,
-        "calls": [index for index, caller in enumerate(callers) if caller == name],
-    }
 
 
 def votes_in_words(votes: Sequence[JsonObject], detail: JsonObject, scale: ScoreScale) -> str:
