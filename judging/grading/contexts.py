@@ -271,7 +271,6 @@ class Program:
     timeout_seconds: float  # compile and run together
     code: str = ""  # `source` without the test text
     test_text: str = ""
-    cleanup_source: str = ""  # Python, run in the same folder afterwards
     purpose: str = "test"  # test | handler
     test_index: int = 0
     code_origin: str = ""  # which part of the response was taken as code, in words

@@ -219,17 +219,6 @@ PRELUDES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Test:
-    text: str
-    prefix: str = ""
-    file_prefix: str = ""
-    cleanup: str = ""
-    weight: float = 1.0
-    timeout: float | None = None
-    only_longest: bool = False
-
-
 def canonical_language(name: object, *, compat: bool = False) -> str:
     """Return the runner's name of a language; names count exactly as written, in lower case.
 
@@ -251,25 +240,31 @@ def build_program(test: object, response: str, language: str, index: int = 0) ->
         BadSpecification: the entry is malformed.
         NotDecided: a file it names is not stored.
     """
-    read = _read_test(test)
-    text = read.prefix + "\n" + response
-    code = extract_code(text, language, only_longest=read.only_longest)
-    code = read.file_prefix + "\n" + code
+    entry = {"content": test} if isinstance(test, str) else test
+    if not isinstance(entry, Mapping):
+        raise BadSpecification("TypeError", f"A test must be text or a mapping, not {entry!r}.")
+    if "path" not in entry and "content" not in entry:
+        raise BadSpecification("AssertionError", "A test needs `path` or `content`.")
+    test_text = _file_text(entry, "path", "content") if "path" in entry else _text(entry["content"], "content")
+    text = _text(entry.get("prefix", ""), "prefix") + "\n" + response
+    file_prefix = _file_text(entry, "prefix_path", "prefix_content")
+    _file_text(entry, "cleanup_path", "cleanup_content")  # never run: the folder of a program goes with it
+    timeout = TIMEOUT_SECONDS[language] if entry.get("timeout") is None else number(entry["timeout"], "`timeout`")
+    only_longest = bool(entry.get("only_longest", False))
+    code = file_prefix + "\n" + extract_code(text, language, only_longest=only_longest)
     if language in PRELUDES:
         code = "\n".join((*PRELUDES[language], code)).strip()
     if language == "python":
         lines = code.split("\n")
         lines.sort(key=lambda line: not line.startswith("from __future__"))  # stable: moves them to the top
         code = "\n".join(lines)
-    timeout = float(TIMEOUT_SECONDS[language]) if read.timeout is None else read.timeout
     return Program(
         language=language,
-        source=code + "\n" + read.text,
-        timeout_seconds=timeout,
+        source=code + "\n" + test_text,
+        timeout_seconds=float(timeout),
         code=code,
-        code_origin=code_origin(text, only_longest=read.only_longest),
-        test_text=read.text,
-        cleanup_source=read.cleanup,
+        code_origin=code_origin(text, only_longest=only_longest),
+        test_text=test_text,
         test_index=index,
     )
 
@@ -359,24 +354,6 @@ def _shown(outcome: ProgramOutcome, program: Program | None, weight: float) -> J
         "code_origin": program.code_origin if program else "",
         "program": program.source if program else "",
     }
-
-
-def _read_test(test: object) -> _Test:
-    if isinstance(test, str):
-        return _Test(test)
-    if not isinstance(test, Mapping):
-        raise BadSpecification("TypeError", f"A test must be text or a mapping, not {test!r}.")
-    if "path" not in test and "content" not in test:
-        raise BadSpecification("AssertionError", "A test needs `path` or `content`.")
-    timeout = test.get("timeout")
-    return _Test(
-        text=_file_text(test, "path", "content") if "path" in test else _text(test["content"], "content"),
-        prefix=_text(test.get("prefix", ""), "prefix"),
-        file_prefix=_file_text(test, "prefix_path", "prefix_content"),
-        cleanup=_file_text(test, "cleanup_path", "cleanup_content"),
-        timeout=None if timeout is None else number(timeout, "`timeout`"),
-        only_longest=bool(test.get("only_longest", False)),
-    )
 
 
 def _text(value: object, name: str) -> str:

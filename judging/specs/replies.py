@@ -307,19 +307,12 @@ BAD_ROW = error_rule("scaleeval-row", "Give `prompt` and `response` as text.")
 OTHER_PROMPT = error_rule("prompt-mismatch", "Sort the rows so that every model has the same prompt on the same line.")
 FEWER_ROWS = warning_rule("fewer-responses", "Only cases with responses of both systems form pairs.")
 
-_PATH = re.compile(r"^(?:.*/)?responses/([^/]+)/([^/]+)\.jsonl$")
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    path: str
-    model: str
-    scenario: str
+_PATH = re.compile(r"^(?P<path>(?:.*/)?responses/(?P<model>[^/]+)/(?P<scenario>[^/]+)\.jsonl)$")
 
 
 def scaleeval_files(bundle: Bundle) -> list[str]:
     """Return the response files of a bundle, sorted by path."""
-    return [file.path for file in _files(bundle)]
+    return [file["path"] for file in _files(bundle)]
 
 
 def scaleeval_results(bundle: Bundle) -> list[str]:
@@ -328,10 +321,9 @@ def scaleeval_results(bundle: Bundle) -> list[str]:
     return [path for path in bundle if path.startswith(folders)]
 
 
-def _files(bundle: Bundle) -> list[_File]:
-    """Return `…/responses/<model>/<scenario>.jsonl`."""
-    matches = ((path, _PATH.match(path)) for path in bundle)
-    return [_File(path, match.group(1), match.group(2)) for path, match in matches if match]
+def _files(bundle: Bundle) -> list[re.Match[str]]:
+    """Return path, model and scenario of each `…/responses/<model>/<scenario>.jsonl`."""
+    return [match for path in bundle if (match := _PATH.match(path))]
 
 
 @dataclass(slots=True)
@@ -340,7 +332,7 @@ class _ScaleEvalReader:
     cases: dict[str, CaseRecord] = field(default_factory=dict)
     responses: list[ResponseRecord] = field(default_factory=list)
 
-    def read(self, file: _File, rows: Sequence[Row]) -> None:
+    def read(self, file: re.Match[str], rows: Sequence[Row]) -> None:
         """Take in the rows of one model's file for one scenario."""
         for number, row in enumerate(rows, start=1):
             prompt, text = row.fields.get("prompt"), row.fields.get("response")
@@ -348,26 +340,26 @@ class _ScaleEvalReader:
             if not isinstance(prompt, str) or not isinstance(text, str):
                 keys = ", ".join(row.fields)
                 self.findings.add(
-                    BAD_ROW, file.path, location, "The row has no `prompt` or no `response` as text.", keys
+                    BAD_ROW, file["path"], location, "The row has no `prompt` or no `response` as text.", keys
                 )
                 continue
-            key = f"{file.scenario}-{number}"
+            key = f"{file['scenario']}-{number}"
             self._take_case(key, prompt, file, row)
-            place = Place(file.path, location)
-            self.responses.append(ResponseRecord(file.model, text, attempt=0, case_key=key, place=place))
+            place = Place(file["path"], location)
+            self.responses.append(ResponseRecord(file["model"], text, attempt=0, case_key=key, place=place))
 
-    def _take_case(self, key: str, prompt: str, file: _File, row: Row) -> None:
+    def _take_case(self, key: str, prompt: str, file: re.Match[str], row: Row) -> None:
         existing_case = self.cases.get(key)
         if existing_case is None:
             category = row.fields.get("category")
-            metadata = {"category": category} if isinstance(category, str) and category != file.scenario else {}
-            source = f"{file.path}, {row.at}"
+            metadata = {"category": category} if isinstance(category, str) and category != file["scenario"] else {}
+            source = f"{file['path']}, {row.at}"
             self.cases[key] = CaseRecord(
-                key=key, prompt=prompt, scenario=file.scenario, source_path=source, metadata=metadata
+                key=key, prompt=prompt, scenario=file["scenario"], source_path=source, metadata=metadata
             )
         elif existing_case.prompt != prompt:
             message = f"The prompt differs from the one in {existing_case.source_path}."
-            self.findings.add(OTHER_PROMPT, file.path, row.at, message, prompt)
+            self.findings.add(OTHER_PROMPT, file["path"], row.at, message, prompt)
 
 
 def parse_scaleeval_responses(
@@ -383,12 +375,12 @@ def parse_scaleeval_responses(
         findings.add(NO_FILES, "", "", "The upload contains no response files.")
     reader = _ScaleEvalReader(findings)
     counts: dict[str, dict[str, int]] = {}
-    total = sum(bundle.read(file.path).count(b"\n") for file in files)
-    for file in sorted(files, key=lambda file: (file.scenario, file.model)):
+    total = sum(bundle.read(file["path"]).count(b"\n") for file in files)
+    for file in sorted(files, key=lambda file: (file["scenario"], file["model"])):
         report_progress(len(reader.responses), total)
-        rows = json_rows(bundle.read(file.path), file.path, findings)
+        rows = json_rows(bundle.read(file["path"]), file["path"], findings)
         reader.read(file, rows)
-        counts.setdefault(file.scenario, {})[file.path] = len(rows)
+        counts.setdefault(file["scenario"], {})[file["path"]] = len(rows)
     _warn_of_gaps(counts, findings)
     if findings.has_errors:
         return Parsed(None, findings.as_tuple())

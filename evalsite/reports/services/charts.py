@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 480, 280
 LEFT, RIGHT, TOP, BOTTOM = 58, 22, 30, 46  # margins
+DRAWN = HEIGHT - TOP - BOTTOM  # how high the field of the values is, whatever stands above it
 MAX_TICKS = 6
 STEPS = (1, 2, 2.5, 5, 10)
 CLOSEST = 0.08  # part of an axis that lies between two of its ticks at least
@@ -111,10 +112,11 @@ LEGEND_Y, LEGEND_ROW = 12.0, 16
 def draw(title: str, x: Axis, y: Axis, series: Sequence[Series]) -> Chart:
     """Return the chart of some series; what lies outside the axes is cut to them."""
     places = _legend_places([line.name for line in series])
-    frame = _Frame(TOP + int(places[-1][1] - LEGEND_Y if places else 0))
+    top = TOP + int(places[-1][1] - LEGEND_Y if places else 0)
+    bottom = top + DRAWN
     lines: list[Line] = []
     for line, legend in zip(series, places, strict=True):
-        dots = tuple(_placed(point, x, y, frame) for point in line.points)
+        dots = tuple(_placed(point, x, y, bottom) for point in line.points)
         path = " ".join(f"{dot.x},{dot.y}" for dot in dots) if line.has_line else ""
         lines.append(Line(line.name, line.tone, path, dots if line.has_dots else (), *legend))
     return Chart(
@@ -122,12 +124,12 @@ def draw(title: str, x: Axis, y: Axis, series: Sequence[Series]) -> Chart:
         x_title=x.title,
         y_title=y.title,
         x_ticks=tuple(Tick(_x(at, x), text) for at, text in x.ticks),
-        y_ticks=tuple(Tick(frame.y(at, y), text) for at, text in y.ticks),
+        y_ticks=tuple(Tick(_y(at, y, bottom), text) for at, text in y.ticks),
         lines=tuple(lines),
-        height=frame.bottom + BOTTOM,
-        top=frame.top,
-        bottom=frame.bottom,
-        middle=(frame.top + frame.bottom) // 2,
+        height=bottom + BOTTOM,
+        top=top,
+        bottom=bottom,
+        middle=(top + bottom) // 2,
     )
 
 
@@ -213,29 +215,18 @@ def burn_down_chart(pace: QueuePace) -> Chart | None:
     return draw("Burn-down", days, annotations, series)
 
 
-def _placed(point: Point, x: Axis, y: Axis, frame: _Frame) -> Point:
-    low = None if point.low is None else frame.y(point.low, y)
-    high = None if point.high is None else frame.y(point.high, y)
-    return replace(point, x=_x(point.x, x), y=frame.y(point.y, y), low=low, high=high)
+def _placed(point: Point, x: Axis, y: Axis, bottom: int) -> Point:
+    low = None if point.low is None else _y(point.low, y, bottom)
+    high = None if point.high is None else _y(point.high, y, bottom)
+    return replace(point, x=_x(point.x, x), y=_y(point.y, y, bottom), low=low, high=high)
 
 
 def _x(value: float, axis: Axis) -> float:
     return round(LEFT + _share(value, axis) * (WIDTH - LEFT - RIGHT), 1)
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """The field that values are drawn in: it begins below the legend, and is always as high."""
-
-    top: int
-
-    @property
-    def bottom(self) -> int:
-        return self.top + HEIGHT - TOP - BOTTOM
-
-    def y(self, value: float, axis: Axis) -> float:
-        """Return the height of a value."""
-        return round(self.bottom - _share(value, axis) * (self.bottom - self.top), 1)
+def _y(value: float, axis: Axis, bottom: int) -> float:
+    return round(bottom - _share(value, axis) * DRAWN, 1)
 
 
 def _share(value: float, axis: Axis) -> float:

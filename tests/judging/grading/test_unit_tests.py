@@ -97,7 +97,7 @@ def test_build_program_uses_files_prefix_and_timeout() -> None:
     program = build_program(test, "```\nrun()\n```", "javascript", 2)
 
     assert program == Program(
-        *("javascript", "setup()\nrun()\ncheck()", 3.0, "setup()\nrun()", "check()", "tidy()", "test", 2),
+        *("javascript", "setup()\nrun()\ncheck()", 3.0, "setup()\nrun()", "check()", "test", 2),
         code_origin="The code block (no language).",
     )
 
