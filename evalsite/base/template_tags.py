@@ -545,16 +545,24 @@ def code_spans(text: str) -> SafeString:
 
 @register.filter
 def answer_buttons(answers: Iterable[Sequence[str]], column_fields: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return what a button sends for each answer to a question about columns, and its words: Prompt for q, Score for a,
-    b. An answer is roles of columns as `role=column`; `column_fields` are the roles in words."""
+    """Return what a button sends for each answer to a question about a file, and its words: Prompt for q, Score for a,
+    b; Encoding: gbk. An answer is roles of columns as `role=column`, or options; `column_fields` are the roles in
+    words."""
     labels, buttons = dict(column_fields), []
     for texts in answers:
-        columns: dict[str, list[str]] = {}
-        for role, _, column in (text.partition("=") for text in texts):
-            columns.setdefault(role, []).append(column)
-        words = (f"{labels.get(role, role)} for {', '.join(said)}" for role, said in columns.items())
+        said: dict[str, list[str]] = {}
+        for name, _, value in (text.partition("=") for text in texts):
+            said.setdefault(name, []).append(value)
+        words = [_answer_words(labels.get(name, name), values) for name, values in said.items()]
         buttons.append((json.dumps(list(texts), ensure_ascii=False), ", ".join(words)))
     return buttons
+
+
+def _answer_words(name: str, values: list[str]) -> str:
+    if name == "--renames":
+        written, _, meant = values[0].partition("=")
+        return f"{written} is {meant}" if written != meant else f"{written} is another"
+    return f"{name[2:].capitalize()}: {values[0]}" if name[:2] == "--" else f"{name} for {', '.join(values)}"
 
 
 @register.filter

@@ -118,7 +118,7 @@ class ColumnsInput(forms.MultipleHiddenInput):
             return []
         menus = zip_longest(*map(data.getlist, ("column", "field", "shown")))
         changed = {column: role for column, role, shown in menus if role and role != shown}
-        changed |= {column: role for role, _, column in _parts(_answer(data.get("answer", "")))}
+        changed |= {column: role for role, _, column in _parts(_answer(data.get("answer", ""))) if role[:2] != "--"}
         said = _parts(data.getlist(name))
         return [*((column, role) for role, _, column in said if column not in changed), *changed.items()]
 
@@ -202,8 +202,21 @@ def _quoted(text: str) -> str:
     return f'"{text.replace(QUOTE, QUOTE * 2)}"' if "," in text or text.startswith(QUOTE) else text
 
 
+def _with_answered_fields(data: Any) -> Any:
+    """Return what was entered with the fields of an answer; what stands in one that takes several stays."""
+    entered = data
+    for name, _, value in _parts(_answer(data.get("answer", ""))):
+        if name.startswith("--"):
+            entered = entered.copy()
+            field = name.removeprefix("--")
+            texts = [entered.get(field), _quoted(value)] if field == "renames" else [value]
+            entered[field] = ", ".join(filter(None, texts))
+    return entered
+
+
 class ReadingForm(forms.Form):
-    """How tables are read, where their names and values do not say it or messages about them ask."""
+    """How tables are read, where their names and values do not say it or messages about them ask. The answer of a
+    button (`answer`) may be fields too: --encoding=gbk."""
 
     encoding = forms.CharField(
         label="Encoding",
@@ -214,6 +227,9 @@ class ReadingForm(forms.Form):
     meanings = MeaningsField()
     renames = PairsField(label="Names taken as others", required=False, help_text='Such as model-a=Model A, "a, b=C".')
     columns = ColumnsField(required=False, beside=MeaningsField.WORDS)
+
+    def __init__(self, data: Any = None, *arguments: Any, **options: Any) -> None:
+        super().__init__(data and _with_answered_fields(data), *arguments, **options)
 
     def clean(self) -> None:
         """Take `--map A=1,B=2,tie=0` for what the values of a preference mean, as messages about these say it."""

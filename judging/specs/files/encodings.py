@@ -105,7 +105,8 @@ def _guessed(file: SourceFile, findings: Findings) -> Text | None:
     if readable:
         shown = " or ".join(f'{_NAMES[name]} ("{shorten(text)[:40]}")' for name, text in readable.items())
         choice = " or ".join(f"--encoding {_NAMES[name]}" for name in readable)
-        rule = replace(ENCODING, hint=f"Say which: {choice}.", page_hint=_ON_PAGE)
+        answers = tuple((f"--encoding={_NAMES[name]}",) for name in readable)
+        rule = replace(ENCODING, hint=f"Say which: {choice}.", page_hint=_ON_PAGE, answers=answers)
         findings.add(rule, file.path, at, f"The file is not UTF-8; it reads as {shown}.")
         return None
     hint = f"Say it, such as --encoding windows-1252 or --encoding gbk; {_OTHERS}."

@@ -19,6 +19,10 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
+# Each of them is whole: what to say with --map ("response=Column"), or options of their own ("--encoding=gbk").
+Answers = tuple[tuple[str, ...], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One finding in an imported file."""
@@ -32,7 +36,7 @@ class Problem:
     code: str = ""  # stable short name of the rule, e.g. "nested-weight-ignored"
     page_hint: str = ""  # the same for the page, where it differs: which field says it
     columns: tuple[str, ...] = ()  # of which it asks what they are
-    answers: tuple[tuple[str, ...], ...] = ()  # that are whole, each as options of --map: "response=Column"
+    answers: Answers = ()  # to what it asks
 
     def __str__(self) -> str:
         where = ", ".join(part for part in (self.file, self.place) if part)
@@ -82,6 +86,7 @@ class Rule:
     hint: str = ""
     page_hint: str = ""  # where the command has an option, and the page a field
     is_of_rows: bool = False  # it may be so in each row of a file: then it is said once, with the first rows
+    answers: Answers = ()
 
 
 def error_rule(code: str, hint: str = "", page_hint: str = "", *, is_of_rows: bool = False) -> Rule:
@@ -112,7 +117,7 @@ class Findings:
             self.of_rows.add(rule.code)
         if self._count(rule.severity, rule.code):
             problem = Problem(rule.severity, file, location, message, shorten(offending), rule.hint, rule.code)
-            self.listed.append(replace(problem, page_hint=rule.page_hint))
+            self.listed.append(replace(problem, page_hint=rule.page_hint, answers=rule.answers))
 
     def error(
         self, location: str, code: str, message: str, *, offending: object = "", hint: str = "", page_hint: str = ""

@@ -559,10 +559,13 @@ class Collector(Notes):
         if first != name and name not in self.options.renames.values() and (what, name) not in self._alike:
             self._alike.add((what, name))
             message = f"Two {what}s differ by case or spaces alone: {first!r} and {name!r}."
-            hint = f'If they are one, say --renames "{name}={first}"; if they are two, --renames "{name}={name}".'
-            self.findings.file = place.file
-            page_hint = f"Write {name}={first} under Names taken as others if they are one, else {name}={name}."
-            self.findings.error(place.at, "alike-names", message, offending=name, hint=hint, page_hint=page_hint)
+            one, two = (f'"{pair}"' if "," in pair else pair for pair in (f"{name}={first}", f"{name}={name}"))
+            by_command = [f"'{pair}'" if pair[0] == '"' else f'"{pair}"' for pair in (one, two)]
+            hint = f"If they are one, say --renames {by_command[0]}; if they are two, --renames {by_command[1]}."
+            page_hint = f"Write {one} under Names taken as others if they are one, else {two}."
+            answers = (f"--renames={name}={first}",), (f"--renames={name}={name}",)
+            rule = replace(error_rule("alike-names", hint, page_hint), answers=answers)
+            self.findings.add(rule, place.file, place.at, message, name)
         self._read_names[what, written] = name
         return name
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from judging.specs.files.findings import Problem, Severity, shorten
+from judging.specs.files.findings import Answers, Problem, Severity, shorten
 from judging.specs.records.names import ANSWERS, Holds, compared
 from judging.specs.records.neutral import Choice
 from judging.specs.records.parts import Part
@@ -95,7 +95,7 @@ def asked_meanings(part: Part, values: Sequence[str], columns: Sequence[str]) ->
     )
 
 
-def _meanings(values: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+def _meanings(values: Sequence[str]) -> Answers:
     numbers = {number: value for value in values if (number := as_number(value)) is not None}
     is_two = len(numbers) == 2
     middle = sum(numbers) / 2 if is_two else 0.0

@@ -291,7 +291,9 @@ def _shape_of(part: Part, upload: UploadParts, findings: Findings) -> Shape | No
         kinds = " or ".join(f"--kind {shape.kind}" for shape in fitting)
         words = " and ".join(shape.label for shape in fitting)
         message = f"The file fits two kinds equally: {words}."
-        findings.error(part.name, "two-shapes", message, hint=f"Say {kinds}.", page_hint="Choose one under Kind.")
+        answers = tuple((f"--kind={shape.kind}",) for shape in fitting)
+        rule = replace(error_rule("two-shapes", f"Say {kinds}.", "Choose one under Kind."), answers=answers)
+        findings.add(rule, part.file, part.name, message)
         return None
     if not fitting:
         findings.error(part.name, "unknown-kind", "This is no table and no file of a tool that is known.")

@@ -471,6 +471,56 @@ def test_values_of_a_preference_are_said_by_one_click(importer: Client) -> None:
     assert [row["choice"] for row in stored["preferences"]] == ["B", "A"]
 
 
+@pytest.mark.parametrize(
+    ("table", "buttons", "clicked", "option", "said"),
+    [
+        (
+            "id,prompt\n1,报告\n".encode("gbk"),
+            ["Encoding: gbk", "Encoding: euc-kr"],
+            "Encoding: gbk",
+            "encoding",
+            "gbk",
+        ),
+        (
+            b'id,prompt,system,response\n1,Why?,"Oak, b",So.\n1,Why?,"oak, b",No.\n2,Who?,"Oak, b",Me.\n',
+            ["oak, b is Oak, b", "oak, b is another"],
+            "oak, b is another",
+            "renames",
+            [["oak, b", "oak, b"]],
+        ),
+    ],
+)
+def test_what_else_is_asked_is_answered_by_one_click(
+    importer: Client, table: bytes, buttons: list[str], clicked: str, option: str, said: object
+) -> None:
+    table = b"id,prompt\n" + table if table[:2] == b"1," else table
+    upload = upload_of(importer, ("t.csv", table))
+    page = importer.get(upload.get_absolute_url()).content.decode()
+    shown = buttons_of(page)
+
+    importer.post(reverse("judging:import-recheck", args=[upload.pk]), {"answer": shown[clicked]})
+
+    again = Upload.objects.get(pk=upload.pk)
+    assert (list(shown), "Needs answers" in page, page.count('id="columns-form"')) == (buttons, True, 1)
+    assert (again.status, again.options[option]) == (ImportStatus.CHECKED, said)
+
+
+def test_names_are_answered_one_after_the_other(importer: Client) -> None:
+    rows = [(1, "Oak"), (1, "oak"), (2, "Elm"), (2, "ELM")]
+    table = "id,prompt,system,response\n" + "".join(f"{n},Why {n}?,{name},So {name}.\n" for n, name in rows)
+    upload = upload_of(importer, ("t.csv", table.encode()))
+    for words in ("oak is another", "ELM is another"):
+        page = importer.get(upload.get_absolute_url())
+        kept = dict(page.context["kept_options"])
+        importer.post(
+            reverse("judging:import-recheck", args=[upload.pk]), kept | {"answer": buttons_of(page.text)[words]}
+        )
+
+    again = Upload.objects.get(pk=upload.pk)
+    assert (again.status, again.options["renames"]) == (ImportStatus.CHECKED, [["oak", "oak"], ["ELM", "ELM"]])
+    assert again.preview["stored"]["systems"] == ["ELM", "Elm", "Oak", "oak"]
+
+
 @pytest.mark.parametrize("answer", ["{", "7", '["prompt"]', "[7]", '["colour=Where"]'])
 def test_an_answer_that_no_page_has_changes_nothing_that_is_stored(importer: Client, answer: str) -> None:
     upload = upload_of(importer, ("t.csv", ASKING))
