@@ -29,7 +29,7 @@ from evalsite.accounts.audit import record
 from evalsite.accounts.models import AuditEntry, FactorKind, RecoveryCode, RequiredFactor, SecondFactor
 from evalsite.accounts.roles import Role, role_of
 from evalsite.accounts.sessions import OPENED, remove_sessions
-from evalsite.base.rows import lock_row
+from evalsite.base.rows import digest_of, lock_row
 from evalsite.base.types import JsonDict, Refused
 
 if TYPE_CHECKING:
@@ -290,17 +290,13 @@ def make_recovery_codes(*, person: User) -> list[str]:
 def _new_codes(person: User) -> list[str]:
     codes = ["".join(secrets.choice(CODE_LETTERS) for _ in range(CODE_LENGTH)) for _ in range(RECOVERY_CODES)]
     RecoveryCode.objects.filter(person=person).delete()
-    RecoveryCode.objects.bulk_create(RecoveryCode(person=person, digest=_digest(code)) for code in codes)
+    RecoveryCode.objects.bulk_create(RecoveryCode(person=person, digest=digest_of(code)) for code in codes)
     return ["-".join(code[start : start + 4] for start in range(0, CODE_LENGTH, 4)) for code in codes]
 
 
 def plain_code(text: str) -> str:
     """Return a code as it is stored, however people wrote it."""
     return "".join(letter for letter in text.lower() if letter.isalnum())
-
-
-def _digest(code: str) -> str:
-    return hashlib.sha256(code.encode()).hexdigest()
 
 
 def check_patience(*, person: User, at: datetime) -> None:
@@ -324,7 +320,7 @@ def check_code(*, person: User, text: str, at: datetime) -> None:
             factor.counter, factor.used_at = step, at
             factor.save(update_fields=["counter", "used_at"])
             return
-    if not RecoveryCode.objects.filter(person=person, digest=_digest(code)).delete()[0]:
+    if not RecoveryCode.objects.filter(person=person, digest=digest_of(code)).delete()[0]:
         raise FactorRefused("This code is not right, or it was used already.", field="code")
     left = RecoveryCode.objects.filter(person=person).count()
     record(person, "person.recovery_code_used", person, left=left)

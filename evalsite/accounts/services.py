@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import secrets
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from django_rq import job
 from evalsite.accounts.audit import record
 from evalsite.accounts.models import AuditEntry, Invitation, Organisation
 from evalsite.accounts.roles import Role, highest, role_of, set_role
-from evalsite.base.rows import Issued, assign, lock_row
+from evalsite.base.rows import Issued, assign, digest_of, lock_row
 from evalsite.base.types import JsonDict, Refused
 
 PASSWORD_LETTERS = "abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # noqa: S105 - no two look alike
@@ -395,7 +394,7 @@ def invite(*, email: str, role: Role, days: int, actor: User | None, at: datetim
     with transaction.atomic():
         Invitation.objects.filter(email__iexact=email, used_at=None, revoked_at=None).update(revoked_at=at)
         invitation = Invitation.objects.create(
-            email=email, role=role, digest=_digest(token), made_at=at, ends_at=at + timedelta(days=days)
+            email=email, role=role, digest=digest_of(token), made_at=at, ends_at=at + timedelta(days=days)
         )
         record(actor, "invitation.made", invitation, email=email, role=role.value, days=days)
     link = settings.SITE_URL + reverse("invitation-accept", args=[token])
@@ -428,7 +427,7 @@ def open_invitations(*, at: datetime) -> QuerySet[Invitation]:
 
 def find_invitation(token: str, *, at: datetime) -> Invitation | None:
     """Return the invitation of a link that can be accepted; None for any other link."""
-    return open_invitations(at=at).filter(digest=_digest(token)).first() if settings.PASSWORDS else None
+    return open_invitations(at=at).filter(digest=digest_of(token)).first() if settings.PASSWORDS else None
 
 
 @transaction.atomic
@@ -460,10 +459,6 @@ def accept(*, invitation: Invitation, details: PersonDetails, password: str, at:
     person = create_person(details=details, role=Role(invitation.role), actor=None, password=password).row
     record(person, "invitation.used", invitation, email=invitation.email)
     return person
-
-
-def _digest(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
 
 
 @job("default")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -15,16 +14,11 @@ from evalsite.accounts.audit import record
 from evalsite.accounts.roles import Scope
 from evalsite.accounts.second_factors import FactorRefused, has_to_enrol
 from evalsite.api.models import ApiToken
-from evalsite.base.rows import Issued
+from evalsite.base.rows import Issued, digest_of
 
 PREFIX = "evs_"
 SHOWN = len(PREFIX) + 6  # characters of a token that its list shows
 USE_IS_WRITTEN_EVERY = timedelta(minutes=1)
-
-
-def digest_of(text: str) -> str:
-    """Return what is stored of a token; 256 random bits need no slow hash."""
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @transaction.atomic

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from difflib import get_close_matches
+from hashlib import sha256
 from itertools import islice
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
@@ -49,6 +50,11 @@ class Issued(Generic[Row]):
     def pk(self) -> Any:
         """The number of the row."""
         return self.row.pk
+
+
+def digest_of(secret: str) -> str:
+    """Return what is stored of a secret that is random and long; it needs no slow hash."""
+    return sha256(secret.encode()).hexdigest()
 
 
 def grouped(pairs: Iterable[tuple[Key, T]]) -> dict[Key, list[T]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from django import forms
@@ -380,18 +381,15 @@ def _read(form: TrustForm, waits: bool) -> TrustShown:
     return TrustShown(content, target, chosen["annotators"] or Annotators.SKILLED.value)
 
 
-def _round(row: DriftRow) -> JsonDict:
-    """Return a round; its change is against the first."""
-    change = row.change_figure
-    return {
-        "asked_at": f"{row.at:%Y-%m-%d %H:%M}",
-        "run": row.run.pk if row.run is not None else None,
-        "agreement": figure(row.agreement),
-        "change": None if change is None else figure(change),
-        "p_value": row.p_value,
-        "flips": row.flips,
-        "served_as": row.served_as,
-    }
+_round = columns(  # of anchors; its change is against the first
+    asked_at=lambda row: f"{row.at:%Y-%m-%d %H:%M}",
+    run=lambda row: row.run.pk if row.run is not None else None,
+    agreement=lambda row: figure(row.agreement),
+    change=lambda row: None if row.change_figure is None else figure(row.change_figure),
+    p_value=attrgetter("p_value"),
+    flips=attrgetter("flips"),
+    served_as=attrgetter("served_as"),
+)
 
 
 def _facts(shown: TrustShown) -> JsonDict:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import secrets
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from django.http import QueryDict
 
 from evalsite.accounts.audit import record
 from evalsite.base.formats import scale_of_figure
-from evalsite.base.rows import Issued
+from evalsite.base.rows import Issued, digest_of
 from evalsite.base.types import JsonDict, Refused
 from evalsite.reports.models import SavedView, ShareLink
 from evalsite.reports.services.snapshots import ReportContent
@@ -92,7 +91,7 @@ def create_share(*, suite: Suite, query: str, days: int, actor: User, at: dateti
         raise ViewRefused("This board chooses too much to be shared. Choose fewer systems or judges.")
     token = secrets.token_urlsafe(TOKEN_BYTES)
     link = ShareLink.objects.create(
-        token_hash=_hash(token),
+        token_hash=digest_of(token),
         suite=suite,
         query=query,
         created_by=actor,
@@ -106,7 +105,7 @@ def create_share(*, suite: Suite, query: str, days: int, actor: User, at: dateti
 def open_share(token: str, *, at: datetime) -> ShareLink | None:
     """Return the link that an address names and note that it was opened; None for one unknown, expired or revoked."""
     links = ShareLink.objects.filter(revoked_at__isnull=True, expires_at__gt=at).select_related("created_by")
-    link = links.filter(token_hash=_hash(token)).first()
+    link = links.filter(token_hash=digest_of(token)).first()
     if link is not None:
         stale = Q(opened_at__isnull=True) | Q(opened_at__lt=at - OPENED_EVERY)
         ShareLink.objects.filter(stale, pk=link.pk).update(opened_at=at)
@@ -118,10 +117,6 @@ def revoke_share(*, link: ShareLink, actor: User, at: datetime) -> None:
     """End a link now; one that was revoked stays so."""
     if ShareLink.objects.filter(pk=link.pk, revoked_at__isnull=True).update(revoked_at=at):
         record(actor, "share.revoked", link, suite=link.suite_id)
-
-
-def _hash(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
 
 
 EXIT_HELD, EXIT_NOT_HELD, EXIT_TOO_FEW = 0, 3, 4  # 2 is bad input, in every command

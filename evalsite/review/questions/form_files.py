@@ -6,13 +6,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from hashlib import sha256
 from importlib.resources import files
 
 from evalsite.base.types import JsonDict, JsonObject
 from evalsite.review.questions.forms import BOOLEAN, EACH, FormQuestion, Kind, OwnForm, ShownIf, own_form
 from evalsite.review.questions.scales import MEANING_LIMIT, MOST_LABELS, VALUE_LIMIT, Label
-from judging.llm.chat import canonical_json
 from judging.specs.files.yaml_files import Node, YamlLimits, read_yaml
 from judging.specs.types import ScaleSpec
 
@@ -118,11 +116,6 @@ def size_asked(definition: JsonObject) -> int:
         return 3
     is_of_each = any(row.get("per") and row["kind"] != Kind.SPANS for row in definition["form"])
     return 2 if is_of_each or kinds & {Kind.RANKING, Kind.PREFERENCE} else 1
-
-
-def form_hash(definition: JsonObject) -> str:
-    """Return the SHA-256 of a form; equal questions, equal hash."""
-    return sha256(canonical_json(definition)).hexdigest()
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ from evalsite.review.questions.answer_forms import (
     scale_of,
     scale_of_evaluator,
 )
-from evalsite.review.questions.form_files import form_hash, form_of_definition, size_stored
+from evalsite.review.questions.form_files import form_of_definition, size_stored
 from evalsite.review.questions.forms import LETTERS, AnswerForm, OwnForm, letters_seen, said_text
 from evalsite.review.questions.scales import (
     COMPARED,
@@ -602,7 +602,7 @@ def material_facts(
     pictures = _images(material.images.get("question", ()))
     part = part_json(_tree_of(material, criterion), criterion)
     if form:
-        part = canonical_json([form_hash(form), part.decode(), *(texts if material.more else ())])
+        part = canonical_json([content_hash(form), part.decode(), *(texts if material.more else ())])
     prompt_hash = content_hash([material.question, material.context, "", *pictures])
     return SubjectFacts(
         key=subject_key(

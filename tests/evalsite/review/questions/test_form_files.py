@@ -9,7 +9,6 @@ import pytest
 from evalsite.review.questions.form_files import (
     BadForm,
     check_fits,
-    form_hash,
     form_of_definition,
     read_form,
     starting_forms,
@@ -17,6 +16,7 @@ from evalsite.review.questions.form_files import (
 )
 from evalsite.review.questions.forms import Answer, OwnForm, PartsMissing, letters_seen, letters_stored
 from evalsite.review.questions.scales import Label
+from judging.stored_content import content_hash
 
 pytestmark = pytest.mark.backend_free
 EVERY = """
@@ -179,8 +179,8 @@ def test_a_form_is_the_same_in_yaml_and_json_and_as_it_is_written_again() -> Non
     again = read_form(json.dumps({"form": written_form(definition)}))
 
     assert again == definition
-    assert form_hash(again) == form_hash(definition)
-    assert form_hash(read_form(EVERY.replace("grades: 5", "grades: 7"))) != form_hash(definition)
+    assert content_hash(again) == content_hash(definition)
+    assert content_hash(read_form(EVERY.replace("grades: 5", "grades: 7"))) != content_hash(definition)
 
 
 def test_each_form_to_start_from_can_be_used() -> None:
