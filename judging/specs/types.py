@@ -1,4 +1,4 @@
-"""What importers produce and services store: images, rubrics, scales of values, and who speaks in a turn."""
+"""What importers produce and services store: images, marks in texts, rubrics, scales of values, and who speaks."""
 
 from __future__ import annotations
 
@@ -117,3 +117,11 @@ class RubricSpec:
 def heading_of(turn: JsonObject) -> str:
     """Return who speaks in a turn."""
     return " ".join(filter(None, (ROLE_WORDS[turn["role"]], turn.get("name", ""))))
+
+
+class Mark(NamedTuple):
+    """A marked part of a text: the characters from `start` to `end`, the end exclusive, and their label."""
+
+    start: int
+    end: int
+    label: str

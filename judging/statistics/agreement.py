@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 import scipy
 
+from judging.specs.types import Mark
 from judging.statistics.estimates import (
     LEVEL,
     ONE_UNIT,
@@ -42,7 +43,7 @@ from judging.statistics.ratings import (
     pair_rows,
     pairable_items,
 )
-from judging.statistics.texts import UNMARKED, Mark, stretches
+from judging.statistics.texts import UNMARKED, stretches
 
 T = TypeVar("T")
 

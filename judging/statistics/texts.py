@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
-from typing import NamedTuple
+
+from judging.specs.types import Mark
 
 # Marked parts of texts, and the F1 of two people over characters. It loads no numpy: pages need it at their start.
 #
@@ -13,14 +14,6 @@ from typing import NamedTuple
 # which label a character has. Marks of one person do not overlap and come in the order of the text.
 
 UNMARKED = ""
-
-
-class Mark(NamedTuple):
-    """A marked part of a text: the characters from `start` to `end`, the end exclusive, and their label."""
-
-    start: int
-    end: int
-    label: str
 
 
 def stretches(people: Sequence[Sequence[Mark]], length: int = 0) -> Iterator[tuple[int, int, list[str]]]:

@@ -29,8 +29,8 @@ from evalsite.review.questions.scales import (
     labels_in_order,
 )
 from judging.grading.rubric_tree import Value, on_scale
-from judging.specs.types import ScaleSpec
-from judging.statistics.texts import UNMARKED, Mark, stretches
+from judging.specs.types import Mark, ScaleSpec
+from judging.statistics.texts import UNMARKED, stretches
 
 # Marks in a text as answers hold them: which text it is, then where each mark begins and ends, and its label. Pure.
 #

@@ -6,13 +6,13 @@ import krippendorff
 import numpy as np
 import pytest
 
+from judging.specs.types import Mark
 from judging.statistics.agreement import (
     against_the_other_labels,
     character_alpha,
     character_coincidences,
 )
 from judging.statistics.estimates import ONE_UNIT, undefined
-from judging.statistics.texts import Mark
 from tests.judging.statistics.texts.test_marked_texts import FIRST, SECOND
 
 LABELS = ("minor", "major")

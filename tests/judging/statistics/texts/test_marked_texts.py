@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from judging.statistics.texts import Mark, f1_of, mean_f1_of, stretches
+from judging.specs.types import Mark
+from judging.statistics.texts import f1_of, mean_f1_of, stretches
 
 #          0123456789
 # first    mmmm--MM--
