@@ -543,6 +543,9 @@ def code_spans(text: str) -> SafeString:
     return format_html_join("", "{}", ((span,) for span in spans))
 
 
+COLUMNS_NAMED = 4  # on a button
+
+
 @register.filter
 def answer_buttons(answers: Iterable[Sequence[str]], column_fields: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return what a button sends for each answer to a question about a file, and its words: Prompt for q, Score for a,
@@ -562,7 +565,10 @@ def _answer_words(name: str, values: list[str]) -> str:
     if name == "--renames":
         written, _, meant = values[0].partition("=")
         return f"{written} is {meant}" if written != meant else f"{written} is another"
-    return f"{name[2:].capitalize()}: {values[0]}" if name[:2] == "--" else f"{name} for {', '.join(values)}"
+    if name.startswith("--"):
+        return f"{name[2:].capitalize()}: {values[0]}"
+    more = len(values) - COLUMNS_NAMED
+    return f"{name} for {', '.join(values[:COLUMNS_NAMED])}{f' and {more} more' if more > 0 else ''}"
 
 
 @register.filter

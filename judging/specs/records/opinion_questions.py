@@ -333,6 +333,8 @@ class OpinionQuestions(ColumnRoles):
     def _ask_of_each(self, found: Sequence[str]) -> None:
         beside = (name for name in self.free() if self.may_score(name, is_beside=True) and not names.sums_up(name))
         named = {*found, *(name for name in beside if not names.is_in_scores(name))}
+        stems = {_stem(name) for name in named} - {""}
+        named |= {name for name in self.free() if _stem(name) in stems and self.columns[name].is_numbers}
         found = [name for name in self.columns if name in named]
         message = f"{', '.join(found)} may be labels of people or scores, each by a criterion or by a person."
         hint = f"Say it of each: {option(Holds.LABEL, *found)} by criterion. In place of {Holds.LABEL}, write "
@@ -389,7 +391,7 @@ class OpinionQuestions(ColumnRoles):
 
         One number in all rows is a grade by its name or size, or beside others.
         """
-        column, is_said = self.columns[name], names.says_opinion(name)
+        column, is_said = self.columns[name], names.says_opinion(name) or names.compared(name) in _CRITERIA
         said = {as_text(value).strip().lower() for value in column.values}
         is_ticked = not any(map(str.isalnum, "".join(said))) and (len(said) > 1 or is_said)
         is_worded = column.is_decided or is_ticked or (bool(said) and any(said <= words for words in _YES_OR_NO))
@@ -476,6 +478,11 @@ class OpinionQuestions(ColumnRoles):
         words = [name for name in self.free() if self.columns[name].mostly(_is_word_or_count)]
         ids = [name for name in words if len(self.columns[name].distinct) > 1]
         return [*((Holds.PROMPT, [name]) for name in texts[:MOST_ANSWERS]), *((Holds.CASE, [name]) for name in ids[:2])]
+
+
+def _stem(name: str) -> str:
+    """Return the name of a column without its last word, which tells those of one kind apart; empty for one word."""
+    return names.compared(name).rpartition("_")[0]
 
 
 def _is_word_or_count(value: object) -> bool:

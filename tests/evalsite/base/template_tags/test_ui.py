@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -245,3 +246,20 @@ def test_fact_escapes_its_value() -> None:
     assert rendered('{% fact "Hash" value|upper look="mono" %}', value="<a>") == (
         '<dt>Hash</dt><dd class="mono">&lt;A&gt;</dd>'
     )
+
+
+def test_answer_buttons_say_what_each_answer_does_and_name_few_columns() -> None:
+    many = tuple(f"score=c{n}" for n in range(6))
+    answers = (("prompt=q", "response=a"), many, ("--encoding=gbk",), ("--renames=a=A",), ("--renames=a=a",))
+
+    buttons = template_tags.answer_buttons(
+        answers, [("prompt", "Prompt"), ("response", "Response"), ("score", "Score")]
+    )
+
+    assert buttons == [
+        ('["prompt=q", "response=a"]', "Prompt for q, Response for a"),
+        (json.dumps(many), "Score for c0, c1, c2, c3 and 2 more"),
+        ('["--encoding=gbk"]', "Encoding: gbk"),
+        ('["--renames=a=A"]', "a is A"),
+        ('["--renames=a=a"]', "a is another"),
+    ]

@@ -369,3 +369,24 @@ def test_reads_asks_what_raters_say_and_of_what(row: JsonDict, sentence: str) ->
     rows = [{"prompt": f"Who came {n}?"} | {name: values[n] for name, values in said.items()} for n in (0, 1)]
 
     assert refused(lines(*rows), "t.jsonl") == [f"t.jsonl: {sentence}"]
+
+
+@pytest.mark.parametrize(
+    ("beside", "same", "asked"),
+    [
+        ({"score": (5, 4)}, "safety", "safety"),  # a usual criterion, which everybody passed
+        ({"crit_a": (5, 4)}, "crit_b", "crit_a, crit_b"),
+        ({"helpfulness": (5, 4)}, "safety", "helpfulness, safety"),
+    ],
+)
+def test_a_criterion_that_is_1_in_all_rows_is_asked_about_too(
+    beside: dict[str, tuple[int, int]], same: str, asked: str
+) -> None:
+    rows = [
+        BESIDE | {"id": n, "prompt": f"P{n}?", same: 1} | {name: values[n] for name, values in beside.items()}
+        for n in range(2)
+    ]
+
+    (said,) = refused(lines(*rows), "t.jsonl")
+
+    assert said.startswith(f"t.jsonl: {asked} may be labels of people or scores, ")
