@@ -383,7 +383,7 @@ def test_a_criterion_that_is_1_in_all_rows_is_asked_about_too(
     beside: dict[str, tuple[int, int]], same: str, asked: str
 ) -> None:
     rows = [
-        BESIDE | {"id": n, "prompt": f"P{n}?", same: 1} | {name: values[n] for name, values in beside.items()}
+        BESIDE | {"id": n, "prompt": f"P{n}?"} | {name: values[n] for name, values in beside.items()} | {same: 1}
         for n in range(2)
     ]
 
