@@ -36,7 +36,9 @@ ROLES: Mapping[str, str] = {
 
 def raw_role_of(turn: JsonObject) -> str:
     """Return who speaks in a turn, as it says it itself."""
-    return str(next((turn[key] for key in ("role", "from", "speaker", "rol", "角色") if key in turn), ""))
+    return str(
+        next((turn[key] for key in ("role", "from", "speaker", "author", "sender", "rol", "角色") if key in turn), "")
+    )
 
 
 def role_of(turn: JsonObject) -> str:

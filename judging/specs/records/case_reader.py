@@ -67,10 +67,10 @@ class CaseReader:
 
     collector: Collector
     mapping: Mapping
+    one: dict[Holds, str]  # the column of each role that only one has
     has_system: bool = False  # who responded is known, so that a last turn of an assistant is a response
     asks_about_contexts: bool = False  # what stands in them is asked about; else systems may have retrieved it
     columns: tuple[str, ...] = ()  # all that say something of cases
-    one: dict[Holds, str] = field(default_factory=dict)
     references: list[str] = field(default_factory=list)
     contexts: list[str] = field(default_factory=list)
     images: list[str] = field(default_factory=list)
@@ -86,7 +86,6 @@ class CaseReader:
     def __post_init__(self) -> None:
         mapping = self.mapping
         self.columns = tuple(mapping.all(*_OF_CASES))
-        self.one = {role: mapping.one(role) for role in _OF_CASES}
         self.references, self.contexts = mapping.all(Holds.REFERENCE), mapping.all(Holds.CONTEXT)
         self.images, self.choices = mapping.all(Holds.IMAGE), mapping.all(Holds.CHOICES)
         self.details = mapping.all(*DETAILS_OF_CASES)

@@ -25,10 +25,10 @@ from judging.specs.records.columns import (
     option,
     says_who_answered,
     system_beside,
+    system_named,
     value_at,
 )
 from judging.specs.records.names import Holds
-from judging.specs.records.neutral import Choice
 from judging.specs.records.opinion_questions import OpinionQuestions, is_one_word, is_word, opinions_in
 from judging.specs.records.preferences import degree, names_a_side
 from judging.specs.records.values import (
@@ -77,6 +77,7 @@ class ColumnQuestions(OpinionQuestions):
             for name in texts
         )
         is_judged = is_judged or len(labels) > 1 or names.is_model(self.part.name or self.part.stem)
+        is_judged = is_judged or any(self.columns[name].holds_objects and names.is_known(name) for name in texts)
         is_told = self.is_told or not (len(texts) > 1 or is_said or (texts and is_judged))
         wide = self.mapping.all(Holds.RESPONSES_OF)
         if self.has(*RESPONDS, *OPINIONS) or (
@@ -95,7 +96,7 @@ class ColumnQuestions(OpinionQuestions):
             is_asked = self.has(*ASKS) or (self.has(Holds.REFERENCE) and is_about and not texts)
             is_open = not is_asked or self.has(Holds.SYSTEM) or not is_told
         if is_open:
-            wordy = [name for name in rest if any(map(is_word, self.columns[name].values))]
+            wordy = [name for name in rest if name in texts or any(map(is_word, self.columns[name].values))]
             self.ask_for(Holds.RESPONSE, Holds.RESPONSES_OF, [*wide, *wordy])
         elif not is_about:
             self._ask_for_prompt()
@@ -111,6 +112,7 @@ class ColumnQuestions(OpinionQuestions):
         nothing else is one."""
         is_rated = not self.has(*RESPONDS, *OPINIONS) and names.may_be_rated(name)
         is_said = is_rated or (not self.has(*RESPONDS) and names.may_be_of_responses(name))
+        is_judged = is_judged or self.columns[name].holds_objects
         return is_said or not names.is_known(name) or (is_judged and names.rank(name, Holds.RESPONSE) is not None)
 
     def _labels_among(self, columns: Sequence[str], texts: Sequence[str]) -> list[str]:
@@ -215,7 +217,8 @@ class ColumnQuestions(OpinionQuestions):
         is_judged = self.has(Holds.PREFERENCE, Holds.LABELS_OF)
         labels = [name for name in self.free() if names.says_opinion(name) or names.may_choose(name)]
         labels += [name for name in self.free() if names.may_be_of_people(name) and name not in labels]
-        labels = labels or [name for name in self.free() if self._may_choose_a_side(name)]
+        labels = labels or [name for name in self.free() if self._is_open(name, False) and self.may_label(name)]
+        labels = [name for name in labels if not self.columns[name].counts_rows]
         labels = list(filter(self.is_of_sides, labels))
         labels = [] if self.is_rated() else labels  # then who labels says what to ask
         choosing = self.choosing() or labels if self.has(Holds.RESPONSE_A) and not is_judged else []
@@ -230,11 +233,6 @@ class ColumnQuestions(OpinionQuestions):
             page_hint = f"Bring them beside it, or choose {Holds.RESPONSE_A.label} and {Holds.RESPONSE_B.label}."
             self.put("unknown-sides", message, hint, page_hint)
         self._ask_about_choices()
-
-    def _may_choose_a_side(self, name: str) -> bool:
-        """Return whether a column of an unknown name may say which of two responses is better, or that none is."""
-        is_other = names.is_known(name) or names.is_number_of(name) or self.columns[name].counts_rows
-        return self.columns[name].is_labels and 1 < len(self.columns[name].distinct) <= len(Choice) and not is_other
 
     def _ask_about_marks(self) -> None:
         """Ask where each row labels a piece of a text, from one place in it to another."""
@@ -502,10 +500,9 @@ class ColumnQuestions(OpinionQuestions):
         is_open = self.has(Holds.RESPONSE) and not (self.has(Holds.SYSTEM) or self.upload.options.system)
         for name in self.mapping.all(Holds.SPLIT, Holds.DETAIL) + list(self.free()) if is_open else ():
             settings = objects(self.columns[name].values)
-            named = sorted({names.system_named(value) for value in settings} - {""})
-            path = next(
-                (f"{name}.{key}" for value in settings for key in value if names.strongest([key], Holds.SYSTEM)), name
-            )
+            named = sorted({system_named(value) for value in settings} - {""})
+            paths = (f"{name}.{key}" for value in settings for key in value if value[key] in named)
+            path = next(paths, name)
             if self.names_models(name):
                 named = sorted(self.columns[name].distinct)
             if named and self.mapping.why.get(name) != CHOSEN:

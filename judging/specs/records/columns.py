@@ -314,6 +314,21 @@ def names_a_model(value: object) -> bool:
     return isinstance(value, str) and len(value.split()) == 1 and names.is_model(value.strip())
 
 
+def system_named(settings: JsonObject) -> str:
+    """Return the system that settings beside rows name: {"model": "oak"}; empty where none or several are named."""
+    said = {
+        name: value.strip() for name, value in settings.items() if isinstance(value, str) and len(value.split()) == 1
+    }
+    found = {value for name, value in said.items() if names.is_strong(name, Holds.SYSTEM)}
+    weak = {
+        value
+        for name, value in said.items()
+        if names.rank(name, Holds.SYSTEM) or names.compared(name) in ("name", "source", "id")
+    }
+    found = found or set(filter(names.is_model, weak))
+    return found.pop() if len(found) == 1 else ""
+
+
 _SETTINGS = ("parameters", "params", "config", "args", "metadata", "meta", "settings", "hyperparameters")
 
 
@@ -321,7 +336,7 @@ def system_beside(part: Part) -> str:
     """Return the system that a document or its settings name beside its rows; empty where they name none."""
     beside = part.document
     settings = [beside, *(beside[name] for name in _SETTINGS if isinstance(beside.get(name), dict))]
-    return next(filter(None, map(names.system_named, settings)), "")
+    return next(filter(None, map(system_named, settings)), "")
 
 
 def _as_object(value: object) -> object:

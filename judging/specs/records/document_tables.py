@@ -15,7 +15,7 @@ from judging.specs.records import names
 from judging.specs.records.files.csv_parts import HALF
 from judging.specs.records.names import Holds
 from judging.specs.records.parts import Form, Part, Row
-from judging.specs.records.values import are_questions, is_dict_of_rows, parsed
+from judging.specs.records.values import are_questions, is_dict_of_rows, last_turn_split, parsed
 
 _ASKS = (Holds.PROMPT, Holds.TURNS, Holds.CASE)
 
@@ -95,6 +95,24 @@ def with_rows(part: Part, rows: Callable[[], Iterator[Row]]) -> Part:
     sample = tuple(islice(rows(), 2 * HALF))
     columns = tuple(dict.fromkeys(name for row in sample for name in row.fields))
     return replace(part, form=Form.ROWS, name="", columns=columns, sample=sample, rows=rows, document={})
+
+
+def with_turns_apart(part: Part) -> Part:
+    """Return rows that compare two conversations with the turns with which both begin apart from their last replies;
+    other parts as they are."""
+    sides = names.responses_beside({names.compared(name): name for name in part.columns})
+    is_asked = any(names.is_strong(name, role) for name in part.columns for role in (Holds.PROMPT, Holds.TURNS))
+
+    def apart(row: Row) -> Row | None:
+        both = [split for name in sides if (split := last_turn_split(parsed(row.fields.get(name)))) is not None]
+        if len(both) < 2 or both[0][0] != both[1][0]:
+            return None
+        replies = dict(zip(sides, (reply for _, reply in both), strict=True))
+        return Row(row.at, {"messages": both[0][0]} | row.fields | replies)
+
+    if is_asked or not (sides and part.sample and all(map(apart, part.sample))):
+        return part
+    return with_rows(part, lambda: (apart(row) or row for row in part.rows()))
 
 
 def objects_beside(document: JsonDict, above: str = "") -> Iterator[str]:

@@ -92,7 +92,7 @@ REPEATED = frozenset(map(Holds, _REPEATED.split(",")))  # roles that several col
 TABLE: Mapping[Holds, str] = {
     Holds.CASE: "case_id, case, question_id, prompt_id, item_id, task_id, test_id, instance_id, example_id, sample_id,"
     " doc_id, query_id, case_key, case_no, case_number, question_no, question_number,"
-    " uid, uuid, qid, id, idx, key, instance, item, Nr, Nummer, Kennung, identifiant,"
+    " uid, uuid, qid, id, idx, key, instance, item, Nr, Nummer, Kennung, lfd Nr, identifiant,"
     " numéro, 编号, 题号, 序号, 番号, 번호, номер, الرقم, problem_id | index, no, number, unit, example, debate",
     Holds.CASE_PATH: "case_path, case_file, file_name",
     Holds.PROMPT: "prompt, question, query, instruction, user_input, input, problem, question_text, displayed_text,"
@@ -369,7 +369,18 @@ def _sided(*words: str) -> list[tuple[str, str]]:
     return [(f"{word}_{first}", f"{word}_{second}") for word in words for first, second in _ENDS]
 
 
-_RESPONDING = {*_MADE, *ANSWERS, "conversation", "messages", "translation", "summary", "mt"}
+_RESPONDING = {
+    *_MADE,
+    *ANSWERS,
+    "conversation",
+    "messages",
+    "turns",
+    "dialogue",
+    "chat",
+    "translation",
+    "summary",
+    "mt",
+}
 _BEHIND = re.compile(r"(.+?)\s*\(([^()]+)\)\s*")
 _SYSTEMS = (*_sided("generator", "model", "system", "model_name", "model_id", "system_name"), *_OWN_SYSTEMS)
 
@@ -436,19 +447,6 @@ def is_of_answers(name: str) -> bool:
 def is_source(name: str) -> bool:
     """Return whether a column's name is that of what a response is made from, as an article is of a summary."""
     return (rank(name, Holds.PROMPT) or (0, 0))[0] == 2
-
-
-def system_named(settings: JsonObject) -> str:
-    """Return the system that settings beside rows name: {"model": "oak"}; empty where none or several are named."""
-    said = {
-        name: value.strip() for name, value in settings.items() if isinstance(value, str) and len(value.split()) == 1
-    }
-    found = {value for name, value in said.items() if is_strong(name, Holds.SYSTEM)}
-    weak = {
-        value for name, value in said.items() if rank(name, Holds.SYSTEM) or compared(name) in ("name", "source", "id")
-    }
-    found = found or set(filter(is_model, weak))
-    return found.pop() if len(found) == 1 else ""
 
 
 def letter_of_choice(name: str) -> tuple[str, str]:
@@ -592,6 +590,8 @@ def named_responses(name: str) -> str:
     """Return the system that a header of responses names: gpt-4o of gpt-4o_response; empty for others."""
     match = _RESPONSE_OF.fullmatch(name.strip())
     system = _SYSTEM_BEHIND.sub("", match[1]) if match else ""  # gpt-4o of "gpt-4o model response"
+    head, _, rest = name.strip().partition(" ")
+    system = head if not system and is_strong(rest, Holds.RESPONSE) else system  # of "gpt-4o generated_text"
     return system if _MODEL.match(system.lower()) else ""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from evalsite.base.types import as_text
+from evalsite.base.types import as_text, objects
 from judging.specs.records import names
 from judging.specs.records.columns import (
     ASKS,
@@ -34,7 +34,7 @@ from judging.specs.records.columns import (
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import Choice
 from judging.specs.records.preferences import preference
-from judging.specs.records.values import as_count, as_id, at, named_numbers
+from judging.specs.records.values import as_count, as_id, at, is_question, named_numbers
 
 MOST_ANSWERS = 4  # of a question that one column answers
 MOST_SIDES = 7  # of a label that says which of two responses is better, and how much
@@ -93,7 +93,7 @@ class OpinionQuestions(ColumnRoles):
 
     def ask_who_labels(self) -> None:
         """Ask where a column may name who labels, as it is another one in each row of the same response."""
-        is_labelled = self.has(Holds.LABEL, Holds.PREFERENCE)
+        is_labelled = self.has(Holds.LABEL, Holds.PREFERENCE, Holds.SCORE)
         if self.has(*_SAYING, Holds.LABELS_OF) or self.mapping.questions.has_errors:
             return
         if self.is_rated() and not is_labelled:  # then a rater is known, and labels are asked about
@@ -108,6 +108,7 @@ class OpinionQuestions(ColumnRoles):
         role = Holds.PREFERENCE if self.has(Holds.RESPONSE_A, Holds.SYSTEM_A) else Holds.LABEL
         said = [name for name in further.differing if name in free and name not in who[:1] and self.may_label(name)]
         said = [name for name in said if not (self.names_models(name) or self._is_named(name, Holds.TIME))]
+        said = [name for name in said if names.is_rating(name) or not self._is_named(name, Holds.REASON)]
         said = [] if self.has(*OPINIONS) else said[:1] if role is Holds.PREFERENCE else said
         if said or (who and is_labelled):
             of = "pair" if role is Holds.PREFERENCE else "response" if self.has(*RESPONDS) else "question"
@@ -450,7 +451,11 @@ class OpinionQuestions(ColumnRoles):
         each = option(wide, *candidates)
         hint = f"Say it with --map {one}=COLUMN{', or ' + each if each else ''}."
         page_hint = f"Choose {one.label} for one of them under Columns, or {wide.label} for each of several."
-        answers: list[Answer] = [(one, [name]) for name in candidates] + [(wide, candidates)] * (len(candidates) > 1)
+        answers: list[Answer] = [(one, [name]) for name in candidates]
+        if len(candidates) > 1 and one is not Holds.RESPONSE:  # several labels are likelier than one
+            answers.insert(0, (wide, candidates))
+        elif len(candidates) > 1:
+            answers.append((wide, candidates))
         if not self.has(*ASKS, Holds.CASE, Holds.CASE_PATH):
             hint += " Say which column holds the prompt with --map prompt=COLUMN."
             page_hint += f" Choose {Holds.PROMPT.label} for one of them too."
@@ -474,7 +479,14 @@ class OpinionQuestions(ColumnRoles):
 
     def may_be_asked(self) -> list[Answer]:
         """Return the answers that a column of texts holds what is asked, and one of single words the ids of it."""
-        texts = [name for name in self.free() if self.columns[name].is_text]
+        free = {name: self.columns[name] for name in self.free()}
+        texts = [name for name, column in free.items() if column.is_text or column.mostly(is_question)]
+        texts += [
+            f"{name}.{key}"
+            for name, column in free.items()
+            for key in dict.fromkeys(key for value in objects(column.values) for key in value)
+            if names.is_strong(key, Holds.PROMPT)
+        ]
         words = [name for name in self.free() if self.columns[name].mostly(_is_word_or_count)]
         ids = [name for name in words if len(self.columns[name].distinct) > 1]
         return [*((Holds.PROMPT, [name]) for name in texts[:MOST_ANSWERS]), *((Holds.CASE, [name]) for name in ids[:2])]

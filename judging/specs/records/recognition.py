@@ -23,6 +23,7 @@ from judging.specs.records.document_tables import (
     tables_of,
     viewed_rows,
     with_printed_values,
+    with_turns_apart,
 )
 from judging.specs.records.files.part_reading import read_parts
 from judging.specs.records.names import Holds, is_id
@@ -127,6 +128,8 @@ def _as_meant(part: Part) -> Part:
     """Return the rows that the dataset viewer replied, or replies of APIs apart from what stands beside them."""
     if is_of_viewer(part):
         return viewed_rows(part)
+    if part.is_records and not is_of_a_tool(part):
+        part = with_turns_apart(part)
     return replies_apart(part) if part.is_records and are_replies(part) and asks_beside(part) else part
 
 

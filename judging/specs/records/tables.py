@@ -27,6 +27,7 @@ from judging.specs.records.columns import (
     number_of,
     question,
     system_beside,
+    system_named,
     system_names,
     top_of,
     unrolled,
@@ -171,7 +172,7 @@ class _Reader:
         has_system = bool(self.upload.options.system or self.one[Holds.SYSTEM])
         self.are_attempts = has_system and names.are_numbered(self.systems)
         self.beside = self._judged_beside()
-        self.cases = CaseReader(self.collector, mapping, has_system, self._asks_about_contexts(has_system))
+        self.cases = CaseReader(self.collector, mapping, self.one, has_system, self._asks_about_contexts(has_system))
         self.unread = frozenset({"", *known, *mapping.all(*DETAILS_OF_CASES), time, criterion, *self.cases.media})
         self.is_pair = mapping.has(Holds.RESPONSE_A, Holds.SYSTEM_A)
         self.is_single = mapping.has(Holds.RESPONSE, Holds.RESPONSE_TURNS) or self.cases.is_responded
@@ -294,12 +295,6 @@ class _Reader:
         are_shares = all(map(is_share, column.values))
         return names.SHARE if numbers and are_shares else names.scale_of(name) or UNKNOWN_SCALE
 
-    def text(self, fields: JsonObject, role: Holds) -> str:
-        """Return what a row has in the column of a role as text; empty where it is missing."""
-        name = self.one[role]
-        value = fields.get(name) if name else None
-        return "" if value is None or is_missing(value) else as_text(value).strip()
-
     def read(self, place: Place, fields: JsonObject) -> int | None:
         """Read one row and return the number of its case; None where it has none."""
         if self.part.is_cells and self._is_no_row(place, fields):
@@ -340,7 +335,7 @@ class _Reader:
             self.collector.bad_row(place, "The row has no question. If it is that of a row above, write it here, too.")
         elif (
             not is_answered
-            and (self.is_full or names.is_sum(self.text(fields, Holds.PROMPT)))
+            and (self.is_full or names.is_sum(self.cases.text(fields, Holds.PROMPT)))
             and [name for name, value in fields.items() if not is_missing(value)] == self.mapping.all(*ASKS)
         ):
             self.collector.bad_row(place, "The row has one cell alone, as a heading or a note has.")
@@ -352,8 +347,8 @@ class _Reader:
 
     def _sums_up(self, fields: JsonObject) -> bool:
         """Return whether a row without a response has scores or labels, of no system or of what is named as a sum."""
-        has_no_system = bool(self.one[Holds.SYSTEM]) and not self.text(fields, Holds.SYSTEM)
-        is_sum = names.is_sum(self.text(fields, Holds.PROMPT) or self.text(fields, Holds.CASE))
+        has_no_system = bool(self.one[Holds.SYSTEM]) and not self.cases.text(fields, Holds.SYSTEM)
+        is_sum = names.is_sum(self.cases.text(fields, Holds.PROMPT) or self.cases.text(fields, Holds.CASE))
         return (has_no_system or is_sum) and not all(
             is_missing(fields.get(name)) for name in (*self.scales, *self.labels)
         )
@@ -394,7 +389,7 @@ class _Reader:
         value = turns if is_messages(turns) else printed(fields.get(self.response))
         failure = (self._failure(fields, value) if self.errors else "") or error_in(value)
         if failure:
-            self.collector.failed(place, self.text(fields, Holds.CASE), failure)
+            self.collector.failed(place, self.cases.text(fields, Holds.CASE), failure)
             return []
         row = None if self._is_null(place, value) else self._row(place, fields, more)
         replies = self._replies(place, case, value, row) if row is not None else ()
@@ -432,12 +427,12 @@ class _Reader:
 
     def _row(self, place: Place, fields: JsonObject, more: JsonDict) -> ResponseRecord | None:
         """Return what a row says of its response beside the text; None, with an error, for a bad attempt."""
-        attempt, number = self.text(fields, Holds.ATTEMPT), self._attempt(fields)
+        attempt, number = self.cases.text(fields, Holds.ATTEMPT), self._attempt(fields)
         if number is None and attempt:
             self.collector.bad_row(self.part.cell(place, self.one[Holds.ATTEMPT]), BAD_ATTEMPT.format(shorten(attempt)))
             return None
-        row = ResponseRecord(self.system or self.text(fields, Holds.SYSTEM), attempt=number, metadata=more)
-        row.stop, row.row_id = self.text(fields, Holds.STOP), self.text(fields, Holds.ROW_ID)
+        row = ResponseRecord(self.system or self.cases.text(fields, Holds.SYSTEM), attempt=number, metadata=more)
+        row.stop, row.row_id = self.cases.text(fields, Holds.STOP), self.cases.text(fields, Holds.ROW_ID)
         row.is_same_if_equal = bool(self.labels or self.one[Holds.JUDGE] or self.one[Holds.RANK] or self.is_long)
         images = self.mapping.all(Holds.RESPONSE_IMAGE) if self.one[Holds.RESPONSE_IMAGE] else ()
         row.images = [fields[name] for name in images if fields.get(name)]
@@ -446,7 +441,7 @@ class _Reader:
 
     def _attempt(self, fields: JsonObject) -> int | None:
         """Return the attempt of a row, from 0; None where it says none."""
-        count = as_count(self.text(fields, Holds.ATTEMPT)) if self.one[Holds.ATTEMPT] else None
+        count = as_count(self.cases.text(fields, Holds.ATTEMPT)) if self.one[Holds.ATTEMPT] else None
         first = 1 if self.one[Holds.ATTEMPT_FROM_1] else 0
         return None if count is None or count < first else count - first
 
@@ -506,7 +501,7 @@ class _Reader:
 
     def _side_by_side(self, place: Place, case: int, fields: JsonObject, more: JsonDict) -> None:
         """Read the responses of a row that has a column for each system, or for each attempt of one."""
-        own = self.upload.options.system or self.text(fields, Holds.SYSTEM)
+        own = self.upload.options.system or self.cases.text(fields, Holds.SYSTEM)
         numbers: dict[str, int] = {}
         for attempt, (name, system) in enumerate(self.systems.items()):
             of_own = ResponseRecord(own, attempt=attempt, metadata=more) if self.are_attempts else None
@@ -528,7 +523,7 @@ class _Reader:
 
     def _header_in(self, place: Place, fields: JsonObject, role: Holds) -> str:
         """Return which of several responses a cell names; empty where it names none, which is an error."""
-        text = as_id(self.text(fields, role))
+        text = as_id(self.cases.text(fields, role))
         header = header_named(text, list(self.systems))
         if text and not header:
             self.collector.bad_row(self.part.cell(place, self.one[role]), f"{shorten(text)} is none of the responses.")
@@ -536,9 +531,9 @@ class _Reader:
 
     def _preferred(self, response: int, fields: JsonObject, place: Place) -> PreferenceRecord:
         """Return what a row says of the order of responses, with the first of them."""
-        rater, judge = as_id(self.text(fields, Holds.RATER)), self.text(fields, Holds.JUDGE)
+        rater, judge = as_id(self.cases.text(fields, Holds.RATER)), self.cases.text(fields, Holds.JUDGE)
         said = PreferenceRecord(response, response, Choice.TIE, giver_of(rater, judge), rater or judge, place=place)
-        said.criterion = self.text(fields, Holds.CRITERION)
+        said.criterion = self.cases.text(fields, Holds.CRITERION)
         return said
 
     def _is_of_one(self, name: str) -> bool:
@@ -568,7 +563,7 @@ class _Reader:
         """Return the number of one of several responses of a row; None where it failed, is missing or has no text."""
         value = printed(fields.get(column))
         if failure := error_in(value):
-            self.collector.failed(place, self.text(fields, Holds.CASE), failure)
+            self.collector.failed(place, self.cases.text(fields, Holds.CASE), failure)
         if failure or self._is_null(place, value):
             return None
         replies = list(self._replies(place, case, value, row))
@@ -580,7 +575,7 @@ class _Reader:
 
     def _named_response(self, place: Place, case: int, fields: JsonObject) -> int | None:
         """Return a response that a row scores or labels and another file has; None where the row names no system."""
-        system = self.text(fields, Holds.SYSTEM)
+        system = self.cases.text(fields, Holds.SYSTEM)
         if not system:
             return None
         return self.collector.response_named(place, case, system, self._attempt(fields) or 0)
@@ -609,8 +604,8 @@ class _Reader:
                 why = none if response is None else f"{name}: {shorten(as_text(value))} is no number"
                 self.collector.leave_out("score", why, place)
             return
-        criterion, judge = self.text(fields, Holds.CRITERION), self.text(fields, Holds.JUDGE)
-        reason = self.text(fields, Holds.REASON) if len(self.scales) == 1 else ""
+        criterion, judge = self.cases.text(fields, Holds.CRITERION), self.cases.text(fields, Holds.JUDGE)
+        reason = self.cases.text(fields, Holds.REASON) if len(self.scales) == 1 else ""
         grader = criterion if self.is_long and criterion and not judge else by or names.bare(name)
         scale = self._scale(name, grader, number)
         if self._is_off_scale(place, name, value):
@@ -649,8 +644,11 @@ class _Reader:
     ) -> None:
         """Take the labels of a row in these columns, each by the criterion that its header says."""
         is_wide = bool(self.one[Holds.LABELS_OF])
-        rater, said = as_id(self.text(fields, Holds.RATER)) or self.rater, self.text(fields, Holds.CRITERION)
-        reason, at = self.text(fields, Holds.REASON), self.text(fields, Holds.TIME)
+        rater, said = (
+            as_id(self.cases.text(fields, Holds.RATER)) or self.rater,
+            self.cases.text(fields, Holds.CRITERION),
+        )
+        reason, at = self.cases.text(fields, Holds.REASON), self.cases.text(fields, Holds.TIME)
         for name, by_header in labels.items():
             criterion = said or by_header
             value, cell = parsed(fields.get(name)), self.part.cell(place, name)
@@ -723,10 +721,10 @@ class _Reader:
         for response, system, _ in _SIDES:
             header = self.one[response]
             if not header:
-                numbers.append(self.collector.response_named(place, case, self.text(fields, system), 0))
+                numbers.append(self.collector.response_named(place, case, self.cases.text(fields, system), 0))
                 continue
             value = fields.get(header)
-            name = self.text(fields, system) or (names.system_named(value) if isinstance(value, dict) else "")
+            name = self.cases.text(fields, system) or (system_named(value) if isinstance(value, dict) else "")
             if not name:
                 name = names.system_of_responses(header) or names.named_responses(header) or names.bare(header)
                 self.collector.warn_once("systems-from-header", self.part.place(), header)
@@ -737,8 +735,8 @@ class _Reader:
             self._prefer(place, (a, b), fields, more)
 
     def _prefer(self, place: Place, pair: tuple[int, int], fields: JsonObject, more: JsonDict) -> None:
-        judge = self.text(fields, Holds.JUDGE)
-        reason, criterion = self.text(fields, Holds.REASON), self.text(fields, Holds.CRITERION)
+        judge = self.cases.text(fields, Holds.JUDGE)
+        reason, criterion = self.cases.text(fields, Holds.REASON), self.cases.text(fields, Holds.CRITERION)
         for name, rater in self._voters(fields):
             if name and is_missing(fields.get(name)):
                 continue
@@ -770,7 +768,7 @@ class _Reader:
     def _voters(self, fields: JsonObject) -> list[tuple[str, str]]:
         """Return the columns of preferences with who gave each; no column where the headers say which is better."""
         voters = [(name, name) for name in self.labels if not self._is_of_one(name)]
-        rater = as_id(self.text(fields, Holds.RATER))
+        rater = as_id(self.cases.text(fields, Holds.RATER))
         voters += [(name, rater) for name in self.mapping.all(Holds.PREFERENCE)]
         if voters:
             return voters
@@ -784,7 +782,7 @@ class _Reader:
         if said is not None:
             return said
         for response, system, choice in _SIDES:
-            named = {*names.systems_of(self.one[response]), self.text(fields, system)}
+            named = {*names.systems_of(self.one[response]), self.cases.text(fields, system)}
             if text.casefold() in map(str.casefold, named):
                 return choice
         return preferences.preference(text)

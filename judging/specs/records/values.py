@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from evalsite.base.types import JsonDict, JsonObject, as_text, json_text, objects
 from judging.specs.records.neutral import as_value
-from judging.specs.turns import ROLES, role_of
+from judging.specs.turns import ROLES, content_of, role_of
 
 _MOST_CHARACTERS = 2_000_000  # of a cell that may be a printed list
 _NAMED = {"nan": None, "NaN": None, "null": None, "true": True, "false": False}
@@ -201,6 +201,16 @@ def content_text(content: object) -> str:
         parts = [_part_text(part) if isinstance(part, dict) else part for part in content]
         return "\n".join(part for part in parts if isinstance(part, str) and part)
     return as_text(content)
+
+
+def last_turn_split(value: object) -> tuple[list[JsonDict], str] | None:
+    """Return what a conversation asks and its last reply; None for what does not end with the assistant."""
+    if not is_messages(value):
+        return None
+    turns: list[JsonDict] = list(value) if isinstance(value, list) else []
+    if role_of(turns[-1]) != "assistant":
+        return None
+    return turns[:-1], content_text(content_of(turns[-1]))
 
 
 def _part_text(part: JsonObject) -> object:

@@ -153,16 +153,6 @@ def several_turns(collector: Collector, case: int | None, replies: list[str]) ->
     return "", [*before, *conversation(questions[: len(replies)], replies)]
 
 
-def last_turn_split(value: object) -> tuple[list[JsonDict], str] | None:
-    """Return what a conversation asks and its last reply; None for what does not end with the assistant."""
-    if not is_messages(value):
-        return None
-    turns: list[JsonDict] = list(value) if isinstance(value, list) else []
-    if role_of(turns[-1]) != "assistant":
-        return None
-    return turns[:-1], content_text(content_of(turns[-1]))
-
-
 ID = ("question_id", "uid", "id")
 _RATED = re.compile(r"\[\[(\d+(?:\.\d+)?)\]\]")  # how FastChat has judges write a score
 _FAILED = "$ERROR$"  # what FastChat writes as the text of a call that failed

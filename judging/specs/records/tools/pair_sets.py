@@ -29,7 +29,6 @@ from judging.specs.records.tools.arenas import (
     asks,
     both_orders,
     chosen,
-    last_turn_split,
     ordered,
     pair,
     side,
@@ -43,6 +42,7 @@ from judging.specs.records.values import (
     details,
     is_messages,
     is_missing,
+    last_turn_split,
     object_of,
     parsed,
 )

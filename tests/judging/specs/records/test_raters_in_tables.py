@@ -247,3 +247,65 @@ def test_reads_takes_codes_under_names_of_models_beside_those_of_raters_for_no_r
     assert [(row["rater"], row["label"]) for row in labels] == [
         (f"annotator{by + 1}", str((n, 2 - n)[by])) for n in range(3) for by in range(2)
     ]
+
+
+@pytest.mark.parametrize("sides", [("chat_a", "chat_b"), ("turns_1", "turns_2"), ("response_a", "response_b")])
+def test_reads_takes_the_turns_that_two_conversations_share_for_what_is_asked(sides: tuple[str, str]) -> None:
+    asked = [{"role": "user", "content": "Who heals?"}]
+    both = [[*asked, {"role": "assistant", "content": text}] for text in ("It was Ann.", "It was Bo.")]
+
+    document = read(lines({**dict(zip(sides, both, strict=True)), "winner": "B"}), "t.jsonl")
+
+    assert document["cases"] == [case("1", "Who heals?")]
+    assert [row["text"] for row in document["responses"]] == ["It was Ann.", "It was Bo."]
+    assert [row["choice"] for row in document["preferences"]] == ["B"]
+
+
+@pytest.mark.parametrize("place", [("settings", "engine"), ("origin", "id"), ("info", "name")])
+def test_reads_asks_with_the_path_of_the_model_in_an_object(place: tuple[str, str]) -> None:
+    settings = {place[1]: "gpt-4o", "temperature": 0}
+
+    assert refused(lines({"prompt": "Who heals?", "output": "It was Ann.", place[0]: settings}), "t.jsonl") == [
+        f"t.jsonl: {place[0]} names a system: gpt-4o. If they responded, say --map system={'.'.join(place)}; if not, "
+        f"--map detail={place[0]}."
+    ]
+
+
+def test_reads_takes_running_numbers_in_german_for_ids() -> None:
+    rows = [{"lfd. Nr.": n, "Frage": prompt} for n, prompt in enumerate(QUESTIONS, 7)]
+
+    assert [row["id"] for row in read(lines(*rows), "t.jsonl")["cases"]] == ["7", "8", "9"]
+
+
+@pytest.mark.parametrize("words", ["generated_text", "model response", "reply"])
+def test_reads_takes_scores_for_those_of_the_system_in_the_header_of_a_response(words: str) -> None:
+    models = ("gpt-4o", "claude-3-opus")
+    row = {"prompt": "Who heals?"} | {f"{model} {words}": f"It was {model[0]}." for model in models}
+
+    document = read(lines(row | {f"{model} score": 3 + n for n, model in enumerate(models)}), "t.jsonl")
+
+    assert [(row["system"], row["value"]) for row in document["scores"]] == [("gpt-4o", 3.0), ("claude-3-opus", 4.0)]
+
+
+def test_reads_takes_turns_by_author_for_turns() -> None:
+    turns = [{"author": "human", "message": "Who heals?"}]
+
+    assert read(lines({"dialogue": turns, "response": "Ann.", "model": "oak"}), "t.jsonl")["cases"] == [
+        case("1", "Who heals?")
+    ]
+
+
+def test_reads_asks_who_gives_scores_that_differ_between_rows_of_one_response() -> None:
+    assert refused(by_two(team=("ann", "bo"), tone_score=(1, 2)), "t.jsonl") == [
+        "t.jsonl: team differs between rows of one response. If it says who labels, say --map rater=team; if not, "
+        "--map detail=team."
+    ]
+
+
+def test_reads_asks_whether_an_object_beside_a_reference_holds_the_response() -> None:
+    row = {"question": "Who heals?", "reference": "Ann", "result": {"text": "It was Bo then."}}
+
+    assert refused(lines(row), "t.jsonl") == [
+        "t.jsonl: which columns hold responses? It has: question, reference, result. Say it with --map "
+        'response=COLUMN, or --map "responses of=result". If none does, say --map detail=result.'
+    ]
