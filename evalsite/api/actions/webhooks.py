@@ -30,7 +30,6 @@ from evalsite.base.actions.declarations import (
 )
 from evalsite.base.actions.entries import RowField
 from evalsite.base.form_fields import NameField
-from evalsite.base.types import JsonDict
 
 ADDS_WEBHOOKS = "api.add_webhook"
 
@@ -61,11 +60,8 @@ class DeliveryFilterForm(forms.Form):
     webhook = RowField(Webhook.objects.all(), what="webhook", fields=("name",), help_text="A webhook.")
 
 
-_webhook_facts = columns("id", "name", "url", "events", "is_active")
-
-
-def _with_secret(webhook: Webhook) -> JsonDict:
-    return _webhook_facts(webhook) | {"secret": secret_text(webhook)}
+FACTS = ("id", "name", "url", "events", "is_active")
+_webhook_facts, _with_secret = columns(*FACTS), columns(*FACTS, secret=secret_text)
 
 
 WEBHOOKS: Noun[Webhook] = Noun(

@@ -259,11 +259,6 @@ def remove_rule(act: ActionCall[GoldenSet, RuleForm]) -> str:
     return rule.text
 
 
-def _changes(proposal: WordingProposal) -> list[JsonDict]:
-    lines = wording_lines(proposal.before, proposal.after) if proposal.after else ()
-    return [asdict(line) for line in lines if line.place is not None]
-
-
 def _proposals(_person: object) -> QuerySet[WordingProposal]:
     return WordingProposal.objects.select_related("golden_set", "judge", "endpoint")
 
@@ -278,7 +273,11 @@ PROPOSALS: Noun[WordingProposal] = Noun(
     shown=columns(
         *("pk as proposal", "golden_set.name as golden_set", "judge.name as judge", "status", "reason", "cost"),
         *("accepted",),
-        changes=_changes,
+        changes=lambda row: [
+            asdict(line)
+            for line in (wording_lines(row.before, row.after) if row.after else ())
+            if line.place is not None
+        ],
     ),
     filter_form=WordingFilterForm,
     listed=lambda golden_set: _proposals(None).filter(**{"golden_set": golden_set} if golden_set else {}),

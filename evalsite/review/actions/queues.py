@@ -224,16 +224,17 @@ def check_items(act: ActionCall[Queue, MaterialFileForm]) -> AddedItems:
     return _add(act)
 
 
-def _quota_facts(queue: Queue) -> JsonDict:
-    rows = queue.quotas.order_by("person__username").values_list("person__username", "items", "until")
-    return {"queue": queue.slug, "quotas": {name: {"items": n, "until": str(day or "")} for name, n, day in rows}}
-
-
 @change(
     "set-quota",
     form=QuotaForm,
     makes_form=lambda queue, _first, data: QuotaForm(data, people=possible_members_of(queue)),
-    shown=_quota_facts,
+    shown=columns(
+        "slug as queue",
+        quotas=lambda queue: {
+            quota.person.username: {"items": quota.items, "until": str(quota.until or "")}
+            for quota in queue.quotas.select_related("person").order_by("person__username")
+        },
+    ),
     said=lambda _queue: "Quota set",
     button="Quota of a person",
     icon="clock",
