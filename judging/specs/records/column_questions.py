@@ -67,7 +67,7 @@ class ColumnQuestions(OpinionQuestions):
         turns = self.mapping.one(Holds.TURNS)
         is_about = self.has(*ASKS, Holds.CASE, Holds.CASE_PATH)
         is_judged = any(map(self._judges_responses, self.free()))
-        is_lost = self._labels_nothing() or (self.has(*_LABELLED) and not self.has(*RESPONDS))
+        is_lost = self.has(*_LABELLED) and not self.has(*RESPONDS)
         rest = [name for name in self.free() if self.columns[name].values and self._is_open(name, is_judged or is_lost)]
         texts = [name for name in rest if self._may_respond(name) or (is_lost and self.columns[name].is_text)]
         labels = self._labels_among(rest, texts)
@@ -186,12 +186,6 @@ class ColumnQuestions(OpinionQuestions):
         is_system = self.roles.get(name) is Holds.SYSTEM or len(named) * 3 > len(column.values)
         return is_system and len(column.distinct) * 2 > len(column.values)
 
-    def _labels_nothing(self) -> bool:
-        """Return whether labels are there and nothing that they may be of, or prompts that come again and again."""
-        prompt = self.columns.get(self.mapping.one(Holds.PROMPT) or self.mapping.one(Holds.TURNS))
-        is_asked = prompt is not None and (self.has(Holds.RATER) or 2 * len(prompt.distinct) > len(prompt.values))
-        return self.has(Holds.LABEL) and not (is_asked or self.has(*RESPONDS, Holds.SYSTEM))
-
     def _may_respond(self, name: str) -> bool:
         """Return whether a column may hold what systems wrote: texts, or short ones with a word for it in the name."""
         column = self.columns[name]
@@ -215,8 +209,8 @@ class ColumnQuestions(OpinionQuestions):
         name = self.mapping.one(Holds.LABEL) or next(filter(names.chooses, self.free() if of_two else ()), "")
         words = self.columns[name].distinct if name and not self.has(*RESPONDS, Holds.SYSTEM_A) else set()
         is_judged = self.has(Holds.PREFERENCE, Holds.LABELS_OF)
-        labels = [name for name in self.free() if names.says_opinion(name) or names.may_choose(name)]
-        labels += [name for name in self.free() if names.may_be_of_people(name) and name not in labels]
+        say_so = (names.says_opinion, names.may_choose, names.may_be_of_people)
+        labels = [name for name in self.free() if any(says(name) for says in say_so)]
         labels = labels or [name for name in self.free() if self._is_open(name, False) and self.may_label(name)]
         labels = [name for name in labels if not self.columns[name].counts_rows]
         labels = list(filter(self.is_of_sides, labels))

@@ -95,6 +95,7 @@ class _Resolver(ColumnQuestions):
         self._leave_what_says_nothing()
         self.ask()
         self.ask_what_raters_say()
+        self.ask_what_tells_apart()
         order = {name: self.roles.get(name, Holds.DETAIL) for name in self.columns}
         self.mapping.roles = order
         self.mapping.printed = self._printed_turns()
@@ -554,7 +555,8 @@ class _Resolver(ColumnQuestions):
         responds or somebody labels."""
         named = [name for name in self.named(Holds.LABEL) if self.columns[name].is_labels and self.columns[name].values]
         weak = [name for name in named if not names.is_strong(name, Holds.LABEL)]
-        further = self.further_rows(*OF_RESPONSES) if weak and self.is_rated() else None
+        is_open = weak and self.is_rated()
+        further = self.further_rows(self.part.sample, weak, *OF_RESPONSES) if is_open else None
         if further is not None and further.are_many:  # what is the same for all who label is of the case
             named = [name for name in named if name not in weak or name in further.differing]
         if not self.has(*RESPONDS):

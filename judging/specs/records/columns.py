@@ -186,6 +186,11 @@ class Mapping:
         """Return whether a column has one of these roles."""
         return not set(roles).isdisjoint(self.roles.values())
 
+    def rows_in(self, fields: JsonObject) -> Iterator[JsonObject]:
+        """Yield the rows of one of the file, with the entries of its containers as columns: one, or one a response."""
+        several = unrolled(fields, self.list_of_responses) if self.list_of_responses else (fields,)
+        return (flat(each, self) for each in several)
+
     def uses(self) -> list[ColumnUse]:
         """Return the mapping as it is shown."""
         return [
@@ -442,8 +447,8 @@ class ColumnRoles:
 
     def choosing(self) -> list[str]:
         """Return the unknown columns that hold nothing but sides of a pair and ties, as those of several people do."""
-        open_ = [name for name in self.free() if names.may_choose(name) or not names.is_known(name)]
-        open_ += [name for name in self.free() if names.may_be_of_people(name) and name not in open_]
+        may_be = (names.may_choose, names.may_be_of_people)
+        open_ = [name for name in self.free() if not names.is_known(name) or any(is_so(name) for is_so in may_be)]
         return [name for name in open_ if self.columns[name].mostly(says_a_side) or self.names_sides(name)]
 
     def names_sides(self, name: str) -> bool:

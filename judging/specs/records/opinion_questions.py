@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -29,13 +29,14 @@ from judging.specs.records.columns import (
     number_of,
     option,
     says_a_side,
-    value_at,
 )
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import Choice
+from judging.specs.records.parts import Row
 from judging.specs.records.preferences import preference
 from judging.specs.records.values import as_count, as_id, at, is_question, named_numbers
 
+MOST_COMPARED = 1000  # questions or responses, of which further rows are looked at
 MOST_ANSWERS = 4  # of a question that one column answers
 MOST_SIDES = 7  # of a label that says which of two responses is better, and how much
 _YES_OR_NO = (
@@ -73,23 +74,41 @@ class FurtherRows:
 class OpinionQuestions(ColumnRoles):
     """What must be asked of columns that may be labels, scores or preferences."""
 
-    def further_rows(self, *told_by: Holds) -> FurtherRows:
-        """Return the rows of the sample that say more of what an earlier row has, as the columns of roles tell."""
+    def further_rows(self, rows: Iterable[Row], columns: Collection[str], *told_by: Holds) -> FurtherRows:
+        """Return which rows say more of what an earlier one has, as the columns of roles tell, and how they differ."""
         about = self.mapping.all(*told_by)
         known: dict[int, dict[str, set[str]]] = {}  # question, response or pair -> column -> its values
-        count = 0
+        total = count = 0
         differs: Counter[str] = Counter()
-        for row in self.part.sample if about else ():
-            said = {name: as_text(value_at(row.fields, name, self.mapping)) for name in self.columns}
-            earlier = known.setdefault(hash(str([said[name] for name in about])), {name: set() for name in said})
-            is_further = any(earlier.values())
-            count += is_further
-            differs.update(name for name, text in said.items() if is_further and text not in earlier[name])
-            for name, text in said.items():
-                earlier[name].add(text)
+        for fields in (each for row in rows if about for each in self.mapping.rows_in(row.fields)):
+            total += 1
+            key = hash(str([as_text(fields.get(name)) for name in about]))
+            said = {name: as_text(fields.get(name)) for name in columns}
+            earlier = known.get(key, {})
+            count += key in known
+            differs.update(name for name, text in said.items() if earlier and text not in earlier[name])
+            if key in known or len(known) < MOST_COMPARED:
+                known[key] = {name: {*earlier.get(name, ()), text} for name, text in said.items()}
         few = [name for name in differs if self.columns[name].is_labels and not self.columns[name].is_prose]
-        are_many = count > 1 and 3 * count >= len(self.part.sample)
-        return FurtherRows(are_many, [name for name in few if differs[name] == count], list(differs))
+        apart = [name for name in few if differs[name] == count > 1]
+        return FurtherRows(3 * count >= total and count > 1, apart, list(differs))
+
+    def ask_what_tells_apart(self) -> None:
+        """Ask what a column is that tells all rows of one case and system apart, unless one counts repeated runs."""
+        is_answered = self.has(Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.RESPONSES_OF)
+        is_answered = is_answered or names.rank(self.mapping.one(Holds.REFERENCE), Holds.ANSWER) is not None
+        is_told = self.mapping.questions.has_errors or self.has(*names.ATTEMPTS, *_SAYING, Holds.LABELS_OF)
+        columns = {name: self.columns[name] for name in self.free()} if is_answered and not is_told else {}
+        few = [name for name, each in columns.items() if each.is_labels and 2 * len(each.distinct) <= len(each.values)]
+        is_named, is_labelled = self.has(Holds.SYSTEM), self.has(Holds.LABEL)
+        about = (*ASKS, Holds.INSTRUCTION, Holds.CASE, Holds.CHOICES, Holds.SYSTEM if is_named else Holds.CONTEXT)
+        found = self.further_rows(self.part.rows(), few, *about).apart if few else []
+        for name in [] if any(map(names.counts_attempts, found)) else found[:1]:
+            message = f"{name} tells the rows of one case and system apart, and nothing says what it is."
+            roles = [Holds.SYSTEM] * (not is_named) + [Holds.RATER] * is_labelled + [Holds.DETAIL]
+            hint = f"If they are of different systems, {'write it behind their name' if is_named else '{}'}; "
+            hint += f"{'if by who labels, {}; ' * is_labelled}if not, {{}}."
+            self.ask_role("unknown-apart", message, hint, *((role, [name]) for role in roles))
 
     def ask_who_labels(self) -> None:
         """Ask where a column may name who labels, as it is another one in each row of the same response."""
@@ -98,7 +117,7 @@ class OpinionQuestions(ColumnRoles):
             return
         if self.is_rated() and not is_labelled:  # then a rater is known, and labels are asked about
             return
-        further = self.further_rows(*OF_RESPONSES)
+        further = self.further_rows(self.part.sample, self.columns, *OF_RESPONSES)
         free = set(self.free()) if further.are_many else set()
         of_rows = (Holds.RATER, Holds.TIME)  # which may count, too
         counting = [name for name in filter(names.counts_attempts, further.apart) if not self._is_named(name, *of_rows)]
@@ -432,10 +451,8 @@ class OpinionQuestions(ColumnRoles):
         """Return the columns that have values of each other, as labels of several people have."""
         is_open = not self.has(Holds.REFERENCE, *RESPONDS)  # else numbers are of the case or the response
         found = [name for name in labels if not (names.is_number_of(name) or self.columns[name].counts_rows)]
-        graded = [name for name in found if self.columns[name].mostly(is_grade) and is_open]
-        graded += [
-            name for name in found if names.may_be_rated(name) and self.columns[name].mostly(is_share) and is_open
-        ]
+        shares = [name for name in found if names.may_be_rated(name) and self.columns[name].mostly(is_share)]
+        graded = [name for name in found if is_open and (name in shares or self.columns[name].mostly(is_grade))]
         found = [name for name in found if name in graded or not self.columns[name].is_numbers]
         said = {name: self.columns[name].distinct for name in found}
         return [name for name in said if any(said[name] & said[other] for other in said if other != name)]

@@ -1,22 +1,14 @@
-"""What several rows of one case say together: ranks of its responses, and details that tell its responses apart."""
+"""What several rows of one case say together: the ranks of its responses, and which is the best or the worst."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
-from evalsite.base.types import JsonObject, as_text
-from judging.specs.files.findings import Findings
-from judging.specs.records import names
-from judging.specs.records.columns import CHOSEN, Mapping, question
-from judging.specs.records.names import Holds
+from evalsite.base.types import as_text
 from judging.specs.records.neutral import Choice, Giver, PreferenceRecord
-from judging.specs.records.parts import Part, Row
-
-MOST_COMPARED = 1000  # cases and systems, of which further rows are compared with the first
-_OF_ONE_RESPONSE = (*names.ATTEMPTS, Holds.RATER, Holds.JUDGE, Holds.CRITERION, Holds.LABELS_OF)  # tell its rows apart
+from judging.specs.records.parts import Row
 
 
 @dataclass(slots=True)
@@ -58,46 +50,3 @@ def say_the_same(rows: Sequence[Row], others: Sequence[Row], columns: Sequence[s
 def giver_of(rater: str, judge: str) -> Giver:
     """Return who gave the preference of a row that names a person, a judge, or neither."""
     return Giver.PERSON if rater else Giver.JUDGE if judge else Giver.GOLD
-
-
-@dataclass(slots=True)
-class ComparedRows:
-    """Rows of one case and system, some of which are compared: a detail may tell them apart, as a method does."""
-
-    mapping: Mapping
-    details: list[str] = field(init=False)  # those of few short values
-    first: dict[tuple[int, str], list[object]] = field(default_factory=dict)  # case and system -> its first row
-    apart: Counter[str] = field(default_factory=Counter)  # details -> in how many later rows they differ
-    again: int = 0  # later rows
-
-    def __post_init__(self) -> None:
-        is_answered = self.mapping.has(Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.RESPONSES_OF)
-        is_open = is_answered or names.rank(self.mapping.one(Holds.REFERENCE), Holds.ANSWER) is not None
-        details = self.mapping.all(Holds.DETAIL) if is_open and not self.mapping.has(*_OF_ONE_RESPONSE) else []
-        columns = [self.mapping.columns[name] for name in details if self.mapping.why.get(name) != CHOSEN]
-        few = [each for each in columns if each.is_labels and 2 * len(each.distinct) <= len(each.values)]
-        self.details = [each.name for each in few]
-
-    def add(self, case: int | None, fields: JsonObject) -> None:
-        """Compare a row with the first one of its case and system."""
-        if case is None or not self.details:
-            return
-        key, said = (case, as_text(fields.get(self.mapping.one(Holds.SYSTEM)))), list(map(fields.get, self.details))
-        if key in self.first:
-            self.again += 1
-            pairs = zip(self.details, said, self.first[key], strict=True)
-            self.apart.update(name for name, value, known in pairs if value != known)
-        elif len(self.first) < MOST_COMPARED:
-            self.first[key] = said
-
-    def ask(self, part: Part, findings: Findings) -> None:
-        """Ask what a detail is that tells all rows apart, unless one counts repeated runs."""
-        found = [name for name, count in self.apart.items() if count == self.again > 1]
-        for name in [] if any(map(names.counts_attempts, found)) else found[:1]:
-            message = f"{name} tells the rows of one case and system apart, and nothing says what it is."
-            is_named, is_labelled = self.mapping.has(Holds.SYSTEM), self.mapping.has(Holds.LABEL)
-            roles = [Holds.SYSTEM] * (not is_named) + [Holds.RATER] * is_labelled + [Holds.DETAIL]
-            hint = f"If they are of different systems, {'write it behind their name' if is_named else '{}'}; "
-            hint += f"{'if by who labels, {}; ' * is_labelled}if not, {{}}."
-            answers = [(role, [name]) for role in roles]
-            findings.extend([question(part, "unknown-apart", message, hint, answers, self.mapping.columns)])

@@ -30,7 +30,6 @@ from judging.specs.records.columns import (
     system_named,
     system_names,
     top_of,
-    unrolled,
     value_at,
 )
 from judging.specs.records.names import Holds
@@ -45,7 +44,7 @@ from judging.specs.records.neutral import (
     VerdictRecord,
 )
 from judging.specs.records.parts import Form, Part, UploadParts
-from judging.specs.records.rows_of_cases import ComparedRows, Ranks, giver_of, of_best_and_worst, say_the_same
+from judging.specs.records.rows_of_cases import Ranks, giver_of, of_best_and_worst, say_the_same
 from judging.specs.records.shapes import CASES, JUDGMENTS, RESPONSES, ColumnUse, Shape
 from judging.specs.records.values import (
     are_texts,
@@ -102,12 +101,9 @@ def reads(part: Part, collector: Collector, upload: UploadParts) -> None:
         columns = list(dict.fromkeys(name for name, _ in unknown))
         findings.extend([preferences.asked_meanings(part, values, columns)])
         return
-    compared = ComparedRows(mapping)
     for row in part.rows():
-        rows = unrolled(row.fields, mapping.list_of_responses) if mapping.list_of_responses else (row.fields,)
-        for fields in (flat(each, mapping) for each in rows):
-            compared.add(reader.read(part.place(row.at), fields), fields)
-    compared.ask(part, findings)
+        for fields in mapping.rows_in(row.fields):
+            reader.read(part.place(row.at), fields)
     for preference in reader.ranks.preferences():
         collector.preference(preference)
 
@@ -295,14 +291,13 @@ class _Reader:
         are_shares = all(map(is_share, column.values))
         return names.SHARE if numbers and are_shares else names.scale_of(name) or UNKNOWN_SCALE
 
-    def read(self, place: Place, fields: JsonObject) -> int | None:
-        """Read one row and return the number of its case; None where it has none."""
-        if self.part.is_cells and self._is_no_row(place, fields):
-            return None
-        more = self._details(place, fields)
-        case = self.cases.read(place, fields, more if self.keeps_with_case else {})
+    def read(self, place: Place, fields: JsonObject) -> None:
+        """Read one row."""
+        is_none = self.part.is_cells and self._is_no_row(place, fields)
+        more = {} if is_none else self._details(place, fields)
+        case = None if is_none else self.cases.read(place, fields, more if self.keeps_with_case else {})
         if case is None:
-            return None
+            return
         if self.one[Holds.RUBRIC] and (criteria := criteria_in(fields.get(self.one[Holds.RUBRIC]))):
             self.collector.rubric(RubricRecord(case, criteria, place))
         if self.is_pair:
@@ -313,7 +308,6 @@ class _Reader:
             self._single(place, case, fields, more)
         elif not self.keeps_with_case:
             self._say(place, (case, self._named_response(place, case, fields)), fields, more)
-        return case
 
     def _single(self, place: Place, case: int, fields: JsonObject, more: JsonDict) -> None:
         """Read the response of a row and what is said of it; one score of several attempts is none of each."""
