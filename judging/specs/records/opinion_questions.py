@@ -82,13 +82,13 @@ class OpinionQuestions(ColumnRoles):
         differs: Counter[str] = Counter()
         for fields in (each for row in rows if about for each in self.mapping.rows_in(row.fields)):
             total += 1
-            key = hash(str([as_text(fields.get(name)) for name in about]))
-            said = {name: as_text(fields.get(name)) for name in columns}
-            earlier = known.get(key, {})
+            key = hash(str([fields.get(name) for name in about]))
+            if key not in known and len(known) == MOST_COMPARED:
+                continue
             count += key in known
+            said, earlier = {name: as_text(fields.get(name)) for name in columns}, known.get(key, {})
             differs.update(name for name, text in said.items() if earlier and text not in earlier[name])
-            if key in known or len(known) < MOST_COMPARED:
-                known[key] = {name: {*earlier.get(name, ()), text} for name, text in said.items()}
+            known[key] = {name: {*earlier.get(name, ()), text} for name, text in said.items()}
         few = [name for name in differs if self.columns[name].is_labels and not self.columns[name].is_prose]
         apart = [name for name in few if differs[name] == count > 1]
         return FurtherRows(3 * count >= total and count > 1, apart, list(differs))
