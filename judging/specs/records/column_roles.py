@@ -29,7 +29,7 @@ from judging.specs.records.columns import (
 )
 from judging.specs.records.names import REPEATED, Holds
 from judging.specs.records.neutral import Choice
-from judging.specs.records.opinion_questions import OF_RESPONSES, WORTH
+from judging.specs.records.opinion_questions import OF_RESPONSES, WORTH, is_of_criterion
 from judging.specs.records.parts import Part, Row, UploadParts
 from judging.specs.records.preferences import preference
 from judging.specs.records.values import (
@@ -407,8 +407,8 @@ class _Resolver(ColumnQuestions):
     def _judges(self, name: str) -> bool:
         """Return whether a column says of the answer of each row how good it is."""
         column = self.columns[name]
-        is_said = names.is_rating(name) or names.may_be_of_people(name) or names.is_wide_rater(name)
-        is_said = is_said or names.compared(name) in WORTH
+        is_said = names.judges(name) or names.may_be_of_people(name) or names.is_wide_rater(name)
+        is_said = is_said or names.compared(name) in WORTH or is_of_criterion(name)
         if (is_said or self.may_score(name)) and column.is_labels and column.values and not self._choice_columns():
             return True
         return self._judges_responses(name) and not any(

@@ -214,7 +214,8 @@ _METRIC_NAMES = (  # of known tools, which are shares where no value is above 1
     "contextual_relevancy rouge_score rouge_1 rouge_2 rouge_l bleu bleu_score meteor mrr ndcg topic_adherence "
     "tool_call_accuracy agent_goal_accuracy follow_all_instructions reciprocal_rank mean_reciprocal_rank resolved "
     "is_resolved success solved factuality levenshtein closed_qa embedding_similarity cosine_similarity chrf ter "
-    "comet bleurt bertscore bert_score gleu sacrebleu rouge 准确率 准确度 正确率 正答率 정확도"
+    "comet bleurt bertscore bert_score gleu sacrebleu rouge "
+    "准确率 准确度 准确性 正确率 正确性 正確性 正答率 정확도 정확성"
 )
 METRICS: Mapping[str, Scale] = dict.fromkeys(_METRIC_NAMES.split(), SHARE)
 _NO_SCORES = frozenset(  # max_score is no score

@@ -46,14 +46,17 @@ _YES_OR_NO = (
 )
 _WORTH_WORDS = (  # is_safe says how good a response is, is_english what it is
     "safe unsafe harmful harmless toxic helpful good bad right wrong valid relevant faithful grounded accurate "
-    "complete refusal refused hallucinated hallucination jailbroken leaked biased compliant appropriate acceptable"
+    "complete refusal refused hallucinated hallucination jailbroken leaked biased compliant appropriate acceptable "
+    "accepted approved rejected usable"
 )
 WORTH = frozenset(_WORTH_WORDS.split())
 _CRITERIA_WORDS = (
     "helpfulness harmlessness coherence relevance fluency overall quality clarity completeness conciseness safety "
-    "usefulness naturalness tone style grammar politeness truthfulness informativeness readability"
+    "usefulness naturalness tone style grammar politeness truthfulness informativeness readability severity "
+    "Qualität Korrektheit Verständlichkeit Vollständigkeit Relevanz Nützlichkeit qualité pertinence exactitude calidad "
+    "corrección relevancia qualidade relevância qualità 流畅性 相关性 完整性 流暢性"
 )
-_CRITERIA = frozenset(_CRITERIA_WORDS.split())
+_CRITERIA = frozenset(map(names.compared, _CRITERIA_WORDS.split()))
 
 
 _OF_PAIRS = (Holds.RESPONSE_A, Holds.RESPONSE_B, Holds.SYSTEM_A, Holds.SYSTEM_B)
@@ -331,14 +334,20 @@ class OpinionQuestions(ColumnRoles):
         found += [name for name in self.free() if names.rank(name, Holds.SCORE) and self.columns[name].is_mixed]
         found += self.alike(
             [name for name in worded if not names.is_known(name) or names.compared(name) in names.METRICS]
-        ) or [name for name in worded if self._says_opinion(name) and not names.is_in_table(name)]
-        return list(dict.fromkeys(found))
+        )
+        found += [name for name in worded if self._says_opinion(name) and not names.is_in_table(name)]
+        return list(dict.fromkeys([*found, *filter(self._names_opinion, worded)]))
+
+    def _names_opinion(self, name: str) -> bool:
+        """Return whether a column has the name of scores, labels or a usual criterion, and few short values."""
+        is_named = names.judges(name) or names.compared(name) in names.METRICS or is_of_criterion(name)
+        return is_named and self.may_label(name)
 
     def _says_opinion(self, name: str) -> bool:
-        """Return whether a column's name says an opinion, or what its values may be: Good/Bad."""
+        """Return whether a column's name says an opinion or a usual criterion, or what its values may be: Good/Bad."""
         words = {word.strip().casefold() for word in name.split("/")}
         said = {as_text(value).strip().casefold() for value in self.columns[name].values}
-        return names.says_opinion(name) or (len(words) > 1 and said <= words)
+        return names.says_opinion(name) or is_of_criterion(name) or (len(words) > 1 and said <= words)
 
     def _counts_what_others_say(self, name: str) -> bool:
         """Return whether a column of numbers has the header of one of texts in another part."""
@@ -397,7 +406,7 @@ class OpinionQuestions(ColumnRoles):
             self.ask_role("unknown-labels", message, IF_SO, (Holds.LABELS_OF, found), (Holds.DETAIL, found))
         elif not self.has(Holds.PREFERENCE):
             by = {names.compared(name).rpartition("_")[2] for name in self.mapping.all(Holds.LABELS_OF)}  # ann_tone
-            graded = list(filter(self.may_score, self.free()))
+            graded = [name for name in self.free() if self.may_score(name) or self._names_opinion(name)]
             alike = [name for name in graded if not by or names.compared(name).rpartition("_")[2] in by]
             if alike:
                 self._ask_of_each(alike)
@@ -411,7 +420,7 @@ class OpinionQuestions(ColumnRoles):
 
         One number in all rows is a grade by its name or size, or beside others.
         """
-        column, is_said = self.columns[name], names.says_opinion(name) or names.compared(name) in _CRITERIA
+        column, is_said = self.columns[name], names.says_opinion(name) or is_of_criterion(name)
         said = {as_text(value).strip().lower() for value in column.values}
         is_ticked = not any(map(str.isalnum, "".join(said))) and (len(said) > 1 or is_said)
         is_worded = column.is_decided or is_ticked or (bool(said) and any(said <= words for words in _YES_OR_NO))
@@ -427,9 +436,9 @@ class OpinionQuestions(ColumnRoles):
     def may_rate(self, name: str) -> bool:
         """Return whether a column says something of responses: numbers or decisions under a name of opinions, grades
         beside references or under a usual criterion, or the models that wrote them."""
-        is_said = names.judges(name) or names.sums_up(name)
+        is_said = names.judges(name) or names.sums_up(name) or is_of_criterion(name)
         is_given = is_said and self.columns[name].is_labels
-        may_score = self.has(Holds.REFERENCE) or names.compared(name) in _CRITERIA
+        may_score = self.has(Holds.REFERENCE)
         return is_given or self.names_models(name) or (may_score and self.may_score(name))
 
     def names_models(self, name: str) -> bool:
@@ -440,7 +449,7 @@ class OpinionQuestions(ColumnRoles):
         """Return whether a column counts something, or has a name for something else than grades, as those of criteria
         and judges are none.
         """
-        is_rating = names.is_rating(name) or names.is_score(name) or names.says_judge(name)
+        is_rating = names.is_rating(name) or names.is_score(name) or names.says_judge(name) or is_of_criterion(name)
         is_rating = is_rating or any(
             names.is_strong(name, role) for role in (Holds.CRITERION, Holds.JUDGE, Holds.LABEL)
         )
@@ -507,6 +516,12 @@ class OpinionQuestions(ColumnRoles):
         words = [name for name in self.free() if self.columns[name].mostly(_is_word_or_count)]
         ids = [name for name in words if len(self.columns[name].distinct) > 1]
         return [*((Holds.PROMPT, [name]) for name in texts[:MOST_ANSWERS]), *((Holds.CASE, [name]) for name in ids[:2])]
+
+
+def is_of_criterion(name: str) -> bool:
+    """Return whether a name says only what is usual to judge: fluency, is_safe, overall quality."""
+    words = {*names.compared(name).split("_")} - {"is", "was", "metric"}
+    return bool(words) and words <= _CRITERIA | WORTH - {"good", "bad", "right", "wrong"}
 
 
 def _stem(name: str) -> str:

@@ -157,7 +157,7 @@ def test_reads_asks_about_an_opinion_that_all_rows_have_or_the_header_lists(
 
 def test_reads_asks_about_columns_like_those_it_asks_about_and_keeps_what_is_a_fact() -> None:
     rows = [
-        {"prompt": f"P{n}?", "response": f"R {n}.", "depth": n, "tone": 80, "fold": 3, "valid": 1, "has_code": "no"}
+        {"prompt": f"P{n}?", "response": f"R {n}.", "depth": n, "tone": 80, "fold": 3, "cached": 1, "has_code": "no"}
         for n in (3, 2, 4)
     ]
 

@@ -130,6 +130,40 @@ def test_responses_of_random_tables_are_stored_as_they_are(seed: int) -> None:
         assert len(opinions) == 5 * len([name for name in columns if name in OPINIONS]), files
 
 
+CRITERIA = (
+    *words("helpfulness safety relevance fluency coherence clarity completeness tone is_safe toxic hallucinated"),
+    *words("score rating grade accuracy faithfulness exact_match Bewertung 正确性 metric_quality Overall"),
+)
+WRITTEN: tuple[tuple[Any, ...], ...] = (
+    *(("4/5", "3/5", "5/5", "2/5", "1/5"), ("80%", "70%", "75%", "100%", "5%"), ("Score: 4", "Score: 3") * 2 + ("-",)),
+    *(("★★★", "★★", "★", "★★★★", "★★★"), ("N/A", 3, 4, "n/a", 5), ("3,5", "4,25", "1,0", "2,75", "4,0")),
+    *(("good", "bad", "okay", "good", "bad"), ("A", "B", "C", "A", "F"), ("T", "F", "T", "T", "F"), ("", 4, "", "", 5)),
+    *(("✓", "✗", "✓", "✓", "✗"), ("👍", "👎", "👍", "👍", "👎"), ("low", "medium", "high", "low", "high"), (1,) * 5),
+    *(("pass", "fail", "pass", "pass", "fail"), ("x", "", "x", "", ""), ("[4]", "[3]", "[5]", "[1]", "[2]"), (0,) * 5),
+)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_grades_in_any_spelling_are_read_or_asked_about(seed: int) -> None:
+    random = Random(seed)
+    for _ in range(TABLES):
+        name, values = random.choice(CRITERIA), random.choice(WRITTEN)
+        said = random.choice(("response", "output", "answer_text", "model_output"))
+        columns: dict[str, tuple[Any, ...]] = {"question": PROMPTS, said: FIRST, name: values}
+        columns |= {"model": tuple(MODELS[n % 2] for n in range(5))} if random.random() < 0.5 else {}
+        columns |= {"reference": RIGHT} if random.random() < 0.3 else {}
+        other = "score" if name != "score" else "rating"
+        columns |= {other: (5, 3, 4, 1, 2)} if random.random() < 0.3 else {}
+        files = written(random, rows_of(shuffled(random, columns)))
+
+        document = stored(files)
+
+        if document is not None:
+            given = [value for value in values if value not in ("", "N/A", "n/a", "-")]
+            opinions = [*document["scores"], *document["verdicts"], *document["labels"]]
+            assert len(opinions) == len(given) + 5 * (other in columns), files
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_pairs_of_random_tables_are_stored_as_they_are(seed: int) -> None:
     random = Random(seed)

@@ -437,8 +437,11 @@ def test_reads_refuses_a_score_above_the_scale_of_its_column(first: str, second:
 
 
 def test_reads_takes_scores_on_several_scales_for_no_scores() -> None:
-    document = read(SCORED.format("4/5", "7/10"))
+    table = SCORED.format("4/5", "7/10")
 
+    document = read(table, columns={"score": "detail"})
+
+    assert refused(table)[0].startswith("t.csv: score may be labels of people or scores, ")
     assert "scores" not in document
     assert [row["metadata"] for row in document["responses"]] == [{"score": "4/5"}, {"score": "7/10"}]
 
