@@ -21,7 +21,8 @@ ROWS = (
     {"id": 1, "question": "What is it?", "answer": "Red", "images": [{"path": "1.png", "alt": "A <red> field"}]},
     {"id": 2, "answer": "Red", "messages": [
         {"role": "user", "content": ["Look:", {"type": "image", "path": "1.png"}]},
-        {"role": "assistant", "tool_calls": [{"id": "c9", "name": "zoom", "arguments": {"by": 2}}]}]},
+        {"role": "assistant", "tool_calls": [{"id": "c9", "name": "zoom", "arguments": {"by": 2}}]},
+        {"role": "user", "content": "Now what is it?"}]},
 )  # fmt: skip
 FILES = (("QA.jsonl", "\n".join(map(json.dumps, ROWS)).encode()), ("1.png", image_files.image()))
 
@@ -62,7 +63,7 @@ def test_case_page_shows_images_with_their_words_and_turns_with_their_roles() ->
 
     url = shown.content.images[0].url
     assert (first.count(f'src="{url}"'), 'alt="A &lt;red&gt; field"' in first) == (1, True)
-    assert (second.count(f'src="{url}"'), second.count('class="turn"')) == (1, 2)
+    assert (second.count(f'src="{url}"'), second.count('class="turn"')) == (1, 3)
     assert [word in second for word in ("Assistant", "Calls <code>zoom</code>", "{&quot;by&quot;: 2}")] == [True] * 3
 
 
