@@ -36,9 +36,8 @@ ROLES: Mapping[str, str] = {
 
 def raw_role_of(turn: JsonObject) -> str:
     """Return who speaks in a turn, as it says it itself."""
-    return str(
-        next((turn[key] for key in ("role", "from", "speaker", "author", "sender", "rol", "角色") if key in turn), "")
-    )
+    keys = ("role", "from", "speaker", "author", "sender", "rol", "角色", *(("type",) if "content" in turn else ()))
+    return str(next((turn[key] for key in keys if key in turn), ""))
 
 
 def role_of(turn: JsonObject) -> str:

@@ -287,8 +287,11 @@ def test_reads_takes_scores_for_those_of_the_system_in_the_header_of_a_response(
     assert [(row["system"], row["value"]) for row in document["scores"]] == [("gpt-4o", 3.0), ("claude-3-opus", 4.0)]
 
 
-def test_reads_takes_turns_by_author_for_turns() -> None:
-    turns = [{"author": "human", "message": "Who heals?"}]
+@pytest.mark.parametrize(
+    "named", [{"author": "human", "message": "Who heals?"}, {"type": "human", "content": "Who heals?"}]
+)
+def test_reads_takes_turns_by_author_or_type_for_turns(named: JsonDict) -> None:
+    turns = [named]
 
     assert read(lines({"dialogue": turns, "response": "Ann.", "model": "oak"}), "t.jsonl")["cases"] == [
         case("1", "Who heals?")
