@@ -50,6 +50,7 @@ DOUBLE = re.compile(r"(.+) \(\d+\)")  # how a header that stands twice is told a
 MOST_ALIKE = 10  # files beside one, in which the same ids are looked for
 
 _SEVERAL = frozenset({"candidates", "samples", "runs", "variants", "replies", "results", "generations"})  # of texts
+_CONVERSATIONS = frozenset({"session", "conversation", "conv", "dialog", "dialogue", "chat", "thread"})
 _OF_EACH = "holds objects that seem to say something of each response"
 _LABELLED = (Holds.LABEL, Holds.LABELS_OF)
 PAIRED = (Holds.RESPONSE_A, Holds.SYSTEM_A)
@@ -340,18 +341,31 @@ class ColumnQuestions(OpinionQuestions):
             self.ask_role("two-roles", message, "If so, {} {}; if not, {}.", *answers)
 
     def _ask_about_rows_of_turns(self) -> None:
-        """Ask where each row is one turn of a conversation: a column says who speaks, or counts the turns of each."""
+        """Ask where each row is one turn of a conversation: a column says who speaks, counts the turns of each, or
+        names the conversation."""
         lead = "Bring one row for a conversation, with its turns as a list in a column messages."
-        for name in [name for name in self.free() if len(self.columns[name].distinct) > 1]:
-            column, says_who = self.columns[name], names.compared(name) in ("role", "speaker", "author_role", "sender")
-            if says_who and column.mostly(lambda value: bool(role_of({"role": value}))):
-                message = f"each row is one turn of a conversation ({name}), not a case."
-                self.put("rows-are-turns", message, lead, lead)
-                return
-            if self._counts_turns(name) or (says_who and 2 * len(column.distinct) <= len(column.values)):
-                message = f"each row seems to be one turn of a conversation ({name}), not a case."
-                self.ask_or_keep(name, "rows-are-turns", message, f"{lead} To take each row for a case, ")
-                return
+        several = [name for name in self.free() if len(self.columns[name].distinct) > 1]
+        speaking = [name for name in several if names.compared(name) in ("role", "speaker", "author_role", "sender")]
+        named = [name for name in speaking if self.columns[name].mostly(lambda value: bool(role_of({"role": value})))]
+        if named:
+            message = f"each row is one turn of a conversation ({named[0]}), not a case."
+            self.put("rows-are-turns", message, lead, lead)
+            return
+        again = [name for name in speaking if 2 * len(self.columns[name].distinct) <= len(self.columns[name].values)]
+        of_turns = [*filter(self._counts_turns, several), *again, *filter(self._holds_several, several)]
+        if of_turns:
+            message = f"each row seems to be one turn of a conversation ({of_turns[0]}), not a case."
+            self.ask_or_keep(of_turns[0], "rows-are-turns", message, f"{lead} To take each row for a case, ")
+
+    def _holds_several(self, name: str) -> bool:
+        """Return whether a column names conversations in most of which several things are asked: session_id."""
+        prompt = self.mapping.one(Holds.PROMPT)
+        if not prompt or _CONVERSATIONS.isdisjoint(names.compared(name).split("_")):
+            return False
+        asked: dict[str, set[str]] = {}
+        for row in self.part.sample:
+            asked.setdefault(as_text(row.fields.get(name)), set()).add(as_text(row.fields.get(prompt)))
+        return 2 * sum(len(texts) > 1 for texts in asked.values()) > len(asked)
 
     def _ask_about_several(self) -> None:
         """Ask for other rows where one has several questions, each with its answer: question 1, answer 1."""

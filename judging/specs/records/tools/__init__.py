@@ -99,6 +99,27 @@ _UNREAD: tuple[Shape, ...] = (  # each is refused by its name, so that nobody is
         "responses, and run the rule graders with “Grade like InfiBench's own grader”: they give the same scores.",
     ),
     _shape(
+        "garak",
+        "garak",
+        lambda part: part.has("entry_type", "probe_classname"),
+        "this is a report of garak, which is not read. Bring a row for each output: id, prompt, response, and what "
+        "each detector said as a score.",
+    ),
+    _shape(
+        "swe-bench-report",
+        "SWE-bench",
+        _document(("resolved_ids", "unresolved_ids"), ("resolved_instances", "total_instances")),
+        "this is a report of SWE-bench, which counts instances and holds no responses. Bring the predictions "
+        "(instance_id, model_name_or_path, model_patch), and a table with instance_id and resolved.",
+    ),
+    _shape(
+        "otlp-logs",
+        "OpenTelemetry: logs",
+        lambda part: not {"resourceLogs", "resource_logs"}.isdisjoint({*part.columns, *part.document, *part.lists}),
+        "these are log records of OpenTelemetry, which are not read. Bring the traces of the same calls "
+        "(resourceSpans).",
+    ),
+    _shape(
         "promptfoo-heads",
         "promptfoo, before 0.60",
         lambda part: part.is_cells and all("provider" in object_of(parsed(name)) for name in part.columns[-1:]),

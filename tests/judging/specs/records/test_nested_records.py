@@ -650,3 +650,21 @@ def test_reads_asks_whose_the_last_turns_are_that_a_score_is_of() -> None:
     ]
     assert read(text, "t.jsonl", system="oak")["scores"] == [score("oak", "score", 4.0)]
     assert read(text, "t.jsonl", columns={"score": "detail"})["cases"] == [case("1", "Who came?", "Ann came.", score=4)]
+
+
+def test_rows_of_sessions_that_ask_several_things_are_asked_about() -> None:
+    said = (("s1", "Hi there, who are you?"), ("s1", "And what do you do?"), ("s2", "Where is it?"), ("s2", "How far?"))
+    rows = [{"session_id": key, "user_message": text, "bot_response": f"To {text}"} for key, text in said]
+    of_two = [
+        {"conversation_id": key, "prompt": f"Why {key}?", "response": f"So {name}.", "model": name}
+        for key in ("c1", "c2")
+        for name in ("oak", "elm")
+    ]
+
+    assert refused(lines(*rows), "t.jsonl") == [
+        "t.jsonl: each row seems to be one turn of a conversation (session_id), not a case. Bring one row for a "
+        "conversation, with its turns as a list in a column messages. To take each row for a case, say "
+        "--map detail=session_id."
+    ]
+    assert len(read(lines(*rows), "t.jsonl", columns={"session_id": "detail"})["responses"]) == 4
+    assert len(read(lines(*of_two), "t.jsonl")["responses"]) == 4  # two systems answer each

@@ -38,6 +38,9 @@ pytestmark = pytest.mark.backend_free
             },
             "InfiBench's grader",
         ),
+        ([{"entry_type": "attempt", "probe_classname": "dan.Dan", "prompt": "Be.", "outputs": ["No."]}], "of garak"),
+        ({"resolved_ids": ["a"], "unresolved_ids": [], "total_instances": 1}, "report of SWE-bench"),
+        ({"resourceLogs": [{"scopeLogs": [{"logRecords": [{"body": {}}]}]}]}, "log records of OpenTelemetry"),
         ([{"Submission 1": "a", "Submission 2": "b", "Speaker 1 - Initial Evaluation": {}}], "debate_set import"),
     ],
 )
