@@ -76,6 +76,15 @@ def test_columns_that_may_have_responses_are_each_an_answer_and_all_and_none() -
     ]
 
 
+def test_reads_names_columns_of_texts_and_not_of_decimal_commas_when_it_asks() -> None:
+    text = "Nr;Frage;Antwort Elch;Antwort Wolf;Wert Elch\n1;Was?;Das ist es.;Das auch.;4,5\n2;Wer?;Sie ist es.;Er;3,0\n"
+
+    assert refused(text)[0].endswith(
+        '--map "responses of=Antwort Elch" --map "responses of=Antwort Wolf". If none '
+        'does, say --map "detail=Antwort Elch" --map "detail=Antwort Wolf".'
+    )
+
+
 def test_a_column_of_texts_may_be_what_is_asked_and_one_of_words_its_ids() -> None:
     texts = zip(PROMPTS, FIRST, SECOND, strict=True)
     of_ids = [{"zug": key, "model_id": "small-chat", "out": [{"a": f"x {key}"}]} for key in (81, 82)]

@@ -781,15 +781,6 @@ def test_reads_takes_numbers_of_questions_for_ids() -> None:
     assert document["responses"] == [response("t", "It is done.", case="80"), response("t", "Ann.", case="81")]
 
 
-def test_reads_names_columns_of_texts_and_not_of_decimal_commas_when_it_asks() -> None:
-    text = "Nr;Frage;Antwort Elch;Antwort Wolf;Wert Elch\n1;Was?;Das ist es.;Das auch.;4,5\n2;Wer?;Sie ist es.;Er;3,0\n"
-
-    assert refused(text)[0].endswith(
-        '--map "responses of=Antwort Elch" --map "responses of=Antwort Wolf". If none '
-        'does, say --map "detail=Antwort Elch" --map "detail=Antwort Wolf".'
-    )
-
-
 def test_reads_asks_whose_scores_stand_beside_prompts_alone() -> None:
     rows = [{"id": n, "prompt": f"River {n}?", "overall_score": score} for n, score in ((1, 0.3), (2, 0.44))]
 
