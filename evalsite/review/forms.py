@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from evalsite.base.actions.declarations import Reference
-from evalsite.base.form_fields import NameField, offer_choices, offer_rows
+from evalsite.base.form_fields import JsonField, NameField, offer_choices, offer_rows
 from evalsite.base.types import JsonDict, choices_of
 from evalsite.review.models import Annotation, Assignment, PausedPerson, Queue, ReviewItem, Team, TrainingAnswer
 from evalsite.review.models.items import number_at
@@ -50,7 +50,7 @@ class PartsWidget(forms.HiddenInput):
         return data.get(name) if name in data else json.dumps(part_texts_in(data))
 
 
-class PartsField(forms.JSONField):
+class PartsField(JsonField):
     """What is said of each part of a criterion's form, by its key."""
 
     widget = PartsWidget

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 
-from evalsite.base.form_fields import NameField
+from evalsite.base.form_fields import JsonField, NameField
 from evalsite.base.types import choices_of
 from judging.judges.answer_prompts import OWN, PLAIN, SHIPPED, ResponseSettings
 from judging.llm.endpoints import EndpointKind, KeyHeader
@@ -20,7 +20,7 @@ else:
     EndpointModelForm = forms.ModelForm
 
 
-class JsonObjectField(forms.JSONField):
+class JsonObjectField(JsonField):
     """A JSON object; an empty one is an empty field, neither {} nor null."""
 
     def __init__(self, *, example: str, rows: int, **kwargs: Any) -> None:

@@ -438,8 +438,7 @@ class OpinionQuestions(ColumnRoles):
         beside references or under a usual criterion, or the models that wrote them."""
         is_said = names.judges(name) or names.sums_up(name) or is_of_criterion(name)
         is_given = is_said and self.columns[name].is_labels
-        may_score = self.has(Holds.REFERENCE)
-        return is_given or self.names_models(name) or (may_score and self.may_score(name))
+        return is_given or self.names_models(name) or (self.has(Holds.REFERENCE) and self.may_score(name))
 
     def names_models(self, name: str) -> bool:
         """Return whether the values of a column are names of models."""
@@ -530,8 +529,7 @@ def _stem(name: str) -> str:
 
 
 def _is_word_or_count(value: object) -> bool:
-    is_word = isinstance(value, str) and len(value.split()) == 1 and number_of(value) is None
-    return is_word or as_count(value) is not None
+    return as_count(value) is not None or (is_word(value) and len(as_text(value).split()) == 1)
 
 
 def _chooses(value: object, systems: Collection[str]) -> bool:

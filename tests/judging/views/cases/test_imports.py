@@ -253,6 +253,12 @@ def test_import_create_takes_a_folder_with_the_paths_in_it(importer: Client) -> 
     assert confirm(importer, upload).result["suite"]["cases"] == 1
 
 
+def test_import_create_refuses_paths_that_are_nested_too_deeply(importer: Client) -> None:
+    page = send(importer, import_files.suite(), paths="[" * 100_000)
+
+    assert (page.status_code, Upload.objects.count()) == (400, 0)
+
+
 def test_import_create_refuses_paths_that_lead_outside(importer: Client) -> None:
     upload = upload_of(importer, import_files.suite(), paths=json.dumps(["../../suite.yaml"]))
 
@@ -521,7 +527,7 @@ def test_names_are_answered_one_after_the_other(importer: Client) -> None:
     assert again.preview["stored"]["systems"] == ["ELM", "Elm", "Oak", "oak"]
 
 
-@pytest.mark.parametrize("answer", ["{", "7", '["prompt"]', "[7]", '["colour=Where"]'])
+@pytest.mark.parametrize("answer", ["{", "7", "[" * 100_000, '["prompt"]', "[7]", '["colour=Where"]'])
 def test_an_answer_that_no_page_has_changes_nothing_that_is_stored(importer: Client, answer: str) -> None:
     upload = upload_of(importer, ("t.csv", ASKING))
 
