@@ -1,4 +1,4 @@
-"""Fields of forms for days, dollars and JSON, and the one look of every form: templates/_form.html and _field.html."""
+"""Fields of forms for days and dollars, and the one look of every form: templates/_form.html and _field.html."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 
 from django import forms
 from django.db.models import QuerySet
-from django.forms.fields import InvalidJSONInput
 from django.forms.renderers import TemplatesSetting
 
 from evalsite.base.types import in_one_line
@@ -32,24 +31,6 @@ class DayField(forms.DateField):
             return super().to_python(value)
         except forms.ValidationError as error:
             raise forms.ValidationError(f"“{str(value)[:40]}” is not a day. Write it as 2026-01-31.") from error
-
-
-class JsonField(forms.JSONField):
-    """JSON; what is nested too deeply to be read is none, and no failure of the site."""
-
-    def to_python(self, value: Any) -> Any:
-        """Return what was entered. Raises: ValidationError."""
-        try:
-            return super().to_python(value)
-        except RecursionError:
-            raise forms.ValidationError(self.error_messages["invalid"], code="invalid") from None
-
-    def bound_data(self, data: Any, initial: Any) -> Any:
-        """Return what the field shows of what was entered, as it stands where it is no JSON."""
-        try:
-            return super().bound_data(data, initial)
-        except RecursionError:
-            return InvalidJSONInput(data)
 
 
 _HIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+")

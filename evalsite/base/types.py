@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from json import encoder
+from json import JSONDecodeError, JSONDecoder, encoder
 from typing import Any, Self
 
 JsonObject = Mapping[str, Any]  # read only
@@ -42,6 +42,17 @@ def json_writer(
 
 
 json_text = json_writer(ensure_ascii=False)
+
+
+class JsonDecoder(JSONDecoder):
+    """Reads JSON that people send; what is nested too deeply to be read is none."""
+
+    def decode(self, text: str, *arguments: Any) -> Any:
+        """Return what it says. Raises: JSONDecodeError."""
+        try:
+            return super().decode(text, *arguments)
+        except RecursionError:
+            raise JSONDecodeError("It is nested too deeply", text, 0) from None
 
 
 class LabelledEnum(StrEnum):

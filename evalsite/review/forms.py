@@ -12,8 +12,8 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from evalsite.base.actions.declarations import Reference
-from evalsite.base.form_fields import JsonField, NameField, offer_choices, offer_rows
-from evalsite.base.types import JsonDict, choices_of
+from evalsite.base.form_fields import NameField, offer_choices, offer_rows
+from evalsite.base.types import JsonDecoder, JsonDict, choices_of
 from evalsite.review.models import Annotation, Assignment, PausedPerson, Queue, ReviewItem, Team, TrainingAnswer
 from evalsite.review.models.items import number_at
 from evalsite.review.questions.forms import LABEL, part_texts_in, said_text
@@ -50,13 +50,14 @@ class PartsWidget(forms.HiddenInput):
         return data.get(name) if name in data else json.dumps(part_texts_in(data))
 
 
-class PartsField(JsonField):
+class PartsField(forms.JSONField):
     """What is said of each part of a criterion's form, by its key."""
 
     widget = PartsWidget
 
     def __init__(self) -> None:
-        super().__init__(required=False, help_text="What is said of each part of the item's form, by its key.")
+        said = "What is said of each part of the item's form, by its key."
+        super().__init__(decoder=JsonDecoder, required=False, help_text=said)
 
     def clean(self, value: Any) -> dict[str, str]:
         parts = super().clean(value) or {}

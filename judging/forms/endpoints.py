@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 
-from evalsite.base.form_fields import JsonField, NameField
-from evalsite.base.types import choices_of
+from evalsite.base.form_fields import NameField
+from evalsite.base.types import JsonDecoder, choices_of
 from judging.judges.answer_prompts import OWN, PLAIN, SHIPPED, ResponseSettings
 from judging.llm.endpoints import EndpointKind, KeyHeader
 from judging.models import ModelEndpoint, PromptVersion, System
@@ -20,11 +20,12 @@ else:
     EndpointModelForm = forms.ModelForm
 
 
-class JsonObjectField(JsonField):
+class JsonObjectField(forms.JSONField):
     """A JSON object; an empty one is an empty field, neither {} nor null."""
 
     def __init__(self, *, example: str, rows: int, **kwargs: Any) -> None:
         super().__init__(
+            decoder=JsonDecoder,
             required=False,
             widget=forms.Textarea(attrs={"rows": rows, "spellcheck": "false"}),
             error_messages={"invalid": f"Enter a JSON object, such as {example}."},

@@ -17,8 +17,7 @@ from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
 from django.utils.datastructures import MultiValueDict
 
 from evalsite.base.actions.entries import NamesField, TextsField
-from evalsite.base.form_fields import JsonField
-from evalsite.base.types import JsonDict
+from evalsite.base.types import JsonDecoder, JsonDict
 from judging.models import Benchmark, Suite
 from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.upload_store import UploadExpired, read_upload, store_upload
@@ -130,8 +129,8 @@ def _parts(texts: Iterable[str]) -> list[tuple[str, str, str]]:
 
 def _answer(text: str) -> list[str]:
     """Return what the button of an answer sends; nothing where it is none that a page has."""
-    with suppress(ValueError, RecursionError):
-        texts = json.loads(text)
+    with suppress(ValueError):
+        texts = json.loads(text, cls=JsonDecoder)
         if isinstance(texts, list) and all(isinstance(each, str) for each in texts):
             return texts
     return []
@@ -361,7 +360,7 @@ class ImportForm(ImportOptionsForm):
     """Files and where they go."""
 
     uploaded = ManyFilesField(label="Files")
-    paths = JsonField(required=False, widget=forms.HiddenInput)  # of a folder's files, in their order
+    paths = forms.JSONField(decoder=JsonDecoder, required=False, widget=forms.HiddenInput)  # of a folder's files
     field_order = ["uploaded", *ImportOptionsForm.field_order]
 
     def contents(self) -> list[SourceFile]:

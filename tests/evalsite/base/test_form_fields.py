@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from django import forms
 
-from evalsite.base.form_fields import JsonField
+from evalsite.base.types import JsonDecoder
 from evalsite.review.forms import PartsField
 from judging.forms.endpoints import JsonObjectField
 
@@ -11,8 +11,10 @@ pytestmark = pytest.mark.backend_free
 DEEP = "[" * 100_000
 
 
-@pytest.mark.parametrize("field", [JsonField(), PartsField(), JsonObjectField(example="{}", rows=2)])
-def test_json_that_is_nested_too_deeply_is_refused_and_shown_as_it_was_entered(field: JsonField) -> None:
+@pytest.mark.parametrize(
+    "field", [forms.JSONField(decoder=JsonDecoder), PartsField(), JsonObjectField(example="{}", rows=2)]
+)
+def test_json_that_is_nested_too_deeply_is_refused_and_shown_as_it_was_entered(field: forms.JSONField) -> None:
     class Entered(forms.Form):
         said = field
 
