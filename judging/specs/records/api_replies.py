@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
 from evalsite.base.types import JsonDict, JsonObject, as_text, objects
+from judging.specs.files.findings import shorten
 from judging.specs.pictures import MAX_IMAGES
 from judging.specs.records.collector import Collector
 from judging.specs.records.document_tables import with_rows
-from judging.specs.records.names import Holds, rank
+from judging.specs.records.names import FAILED_STATUS, Holds, rank
 from judging.specs.records.neutral import Place, ResponseRecord
 from judging.specs.records.parts import Part, Row
 from judging.specs.records.values import (
+    as_count,
     at,
     content_text,
     first_count,
     first_text,
     in_one_list,
     is_messages,
+    is_missing,
     parsed,
     reply_in,
 )
@@ -58,6 +61,23 @@ def is_api_reply(value: object) -> TypeGuard[JsonDict]:
 def error_in(body: object) -> str:
     """Return the message of the error that an API replied; empty where it replied none."""
     return first_text(at(body, "error.message")) if isinstance(body, dict) else ""
+
+
+def failure_in(fields: JsonObject, value: object, errors: Sequence[tuple[str, str]]) -> str:
+    """Return why the sample of a row failed, as columns of errors say, each with its name as compared; empty where it
+    did not."""
+    for name, key in errors:
+        said = fields.get(name)
+        word = as_text(said).strip().lower()
+        if key == "success":
+            is_failure = word == "false" and is_missing(value)
+        elif key == "status":
+            is_failure = word in FAILED_STATUS or 400 <= (as_count(said) or 0) < 600
+        else:
+            is_failure = not is_missing(said) and word not in ("false", "0", "no", "[]", "{}")
+        if is_failure:
+            return f"{name}: {shorten(word)}" if key in ("success", "status") else shorten(as_text(said))
+    return ""
 
 
 def printed(value: object) -> object:

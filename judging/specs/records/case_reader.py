@@ -26,6 +26,7 @@ from judging.specs.records.values import (
     is_messages,
     is_missing,
     letter_in,
+    listed,
     parsed,
     references,
     texts,
@@ -173,6 +174,8 @@ class CaseReader:
                 self.collector.bad_row(place, why)
                 return None
             row.references += [text for text in found if text not in row.references]
+            if marked := _marked(parsed(fields.get(name))):
+                row.metadata.setdefault("choices", [*marked])
             if isinstance(fields.get(name), dict | list) and any(text.startswith("{") for text in found):
                 self.collector.warn("reference-as-json", place, name)
             is_place = is_place or counts
@@ -266,7 +269,7 @@ class CaseReader:
         last = content_text(content_of(turns[-1]))
         response = self.mapping.one(Holds.RESPONSE)
         if response:
-            return turns[:-1] if last.strip() == as_text(fields.get(response)).strip() else turns
+            return turns[:-1] if last.strip() == content_text(parsed(fields.get(response))).strip() else turns
         if not self.has_own_replies or self.references:
             return turns
         if turns[-1].get("weight") != 0:  # of fine-tuning: not to be learnt
@@ -348,17 +351,25 @@ def reference_texts(value: object, choices: Choices = ()) -> tuple[list[str] | N
     return ([choices[place][1]], True) if place < len(choices) else (None, False)
 
 
+def _marked(entry: object) -> dict[str, float]:
+    """Return choices with their scores: of an object by choice, or with a list of both; nothing of others."""
+    marks = dict(entry) if isinstance(entry, dict) else {}
+    chosen, scores = (*map(listed, marks.values()), [], [])[:2]
+    if len(chosen) == len(scores) and "labels" in marks:  # {"choices": […], "labels": […]}
+        marks = dict(zip(map(as_text, chosen), scores, strict=True)) or marks
+    kinds = {type(value) for value in marks.values()}
+    are_limits = any(map(names.sums_up, marks)) or any(map(names.is_score, marks))
+    return marks if (kinds == {bool} or kinds <= {int, float}) and not are_limits else {}
+
+
 def _of_object(entry: object) -> list[str]:
     """Return the texts of an answer: of an object with aliases or several texts, or of a plain value; none of {}."""
     if entry == {}:
         return []
     if not isinstance(entry, dict):
         return references(entry)
-    kinds = {type(value) for value in entry.values()}
-    are_limits = any(map(names.sums_up, entry)) or any(map(names.is_score, entry))
-    if (kinds == {bool} or kinds <= {int, float}) and not are_limits:  # choices with their scores
-        best = max(entry.values())
-        return [str(choice) for choice, score in entry.items() if score == best]
+    if marked := _marked(entry):
+        return [choice for choice, score in marked.items() if score == max(marked.values())]
     by_key: dict[str, object] = {names.compared(str(key)): value for key, value in entry.items()}
-    known = [by_key[key] for key in ("value", "text", "answer", "aliases", "answers") if by_key.get(key)]
+    known = [by_key[key] for key in ("value", "text", "answer", "aliases", "answers", "spans") if by_key.get(key)]
     return [text for value in known for text in references(value)] if known else references(entry)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from evalsite.base.types import JsonDict, as_text, objects
@@ -36,6 +36,7 @@ from judging.specs.records.values import (
     as_count,
     as_id,
     has_words,
+    holds_words,
     in_one_list,
     is_choice,
     is_list,
@@ -97,10 +98,14 @@ class ColumnQuestions(OpinionQuestions):
             is_asked = self.has(*ASKS) or (self.has(Holds.REFERENCE) and is_about and not texts)
             is_open = not is_asked or self.has(Holds.SYSTEM) or not is_told
         if is_open:
-            wordy = [name for name in rest if name in texts or any(map(is_word, self.columns[name].values))]
+            wordy = [name for name in rest if name in texts or self._may_be_words(name)]
             self.ask_for(Holds.RESPONSE, Holds.RESPONSES_OF, [*wide, *wordy])
         elif not is_about:
             self._ask_for_prompt()
+
+    def _may_be_words(self, name: str) -> bool:
+        """Return whether a column has texts that may be short responses, and counts nothing by its name."""
+        return any(map(is_word, self.columns[name].values)) and not names.is_number_of(name)
 
     def _ask_for_prompt(self) -> None:
         message = f"which column holds the prompt or the id of the case? It has: {self.names_of_all()}."
@@ -269,7 +274,7 @@ class ColumnQuestions(OpinionQuestions):
             hint += f'{Holds.REFERENCE}, write "{Holds.RESPONSES_OF}" if systems gave them.'
             roles = Holds.CHOICES, Holds.REFERENCE, Holds.RESPONSES_OF
             page_hint = f"Choose {roles[0].label}, {roles[1].label} or {roles[2].label} for each."
-            self.put("two-roles", message, hint, page_hint, several, *((role, several) for role in roles))
+            self.put("two-roles", message, hint, page_hint, several, *([(role, several)] for role in roles))
         answer = self.mapping.one(Holds.REFERENCE) or ("" if self.has(*RESPONDS) else self.mapping.one(Holds.LABEL))
         if answer and not self.has(Holds.CHOICES) and self.columns[answer].mostly(is_choice):
             lists = [name for name in self.free() if self.columns[name].mostly(are_choices)]
@@ -491,7 +496,7 @@ class ColumnQuestions(OpinionQuestions):
             self.ask_for(Holds.RESPONSE, Holds.RESPONSES_OF, texts)
             return
         for name in filter(names.is_score, [] if is_labelled else free):
-            column, about = self.columns[name], names.compared(name).removesuffix("_score")
+            column, about = self.columns[name], names.compared(name).removesuffix("score").rstrip("_")
             is_share = not is_named and column.mostly(_is_share) and len(column.distinct) > 1
             is_of_row = names.is_about_row(about) or names.has_word(name, Holds.REFERENCE)
             if (is_share or column.mostly(_are_numbers)) and not is_of_row:
@@ -500,7 +505,7 @@ class ColumnQuestions(OpinionQuestions):
                 by_page = ", or write their system" if is_read else ""
                 hint = f"Bring them beside it{by_command}. To keep it as a detail, say {option(Holds.DETAIL, name)}."
                 page_hint = f"Bring them beside it{by_page}. To keep it, choose {Holds.DETAIL.label}."
-                self.put("unknown-scores", message, hint, page_hint, [name], (Holds.DETAIL, [name]))
+                self.put("unknown-scores", message, hint, page_hint, [name], [(Holds.DETAIL, [name])])
                 return
 
     def _ask_whose_settings(self) -> None:
@@ -611,6 +616,7 @@ class ColumnQuestions(OpinionQuestions):
         if self.has(*RESPONDS):
             several = [name for name in self.mapping.all(Holds.LABEL) if name.endswith("s") and not self.is_told]
             open_to = [*self.free(), *several]
+            self._ask_whose_grades(open_to)
             found += [(name, f"{name} {why}") for name in open_to if (why := self._said_of_lists(name))]
             self.ask_about_opinions()
             self.ask_whose_response()
@@ -619,13 +625,16 @@ class ColumnQuestions(OpinionQuestions):
             self.ask_or_keep(name, "lists", f"{message}.", hint)
 
     def _ask_about_turns(self) -> None:
-        """Ask where turns of conversations hold scores or labels, which are not read."""
-        for name in self.mapping.all(Holds.TURNS, Holds.RESPONSE_TURNS):
+        """Ask where turns of conversations, or texts that are references, have scores or labels, which are not read."""
+        for name in self.mapping.all(Holds.TURNS, Holds.RESPONSE_TURNS, Holds.REFERENCE):
             turns = [turn for value in self.columns[name].values for turn in objects(value)]
             found = list(dict.fromkeys(key for turn in turns for key in turn if names.is_opinion(key, turn[key])))
             if found and self.mapping.why[name] != CHOSEN:
-                message = f"{name} has {', '.join(found)} in its turns, which is not read."
-                hint = "Bring a row for each turn that is judged, with the conversation up to it. To leave it out, "
+                judged = "text" if self.roles[name] is Holds.REFERENCE else "turn"
+                message = f"{name} has {', '.join(found)} in its {judged}s, which is not read."
+                hint = (
+                    f"Bring a row for each {judged} that is judged, with the conversation up to it. To leave it out, "
+                )
                 self.ask_or_keep(name, "lists", message, hint, self.roles[name])
 
     def _lists_labels(self, name: str) -> bool:
@@ -636,6 +645,8 @@ class ColumnQuestions(OpinionQuestions):
     def _said_of_lists(self, name: str) -> str:
         """Return what lists beside responses seem to hold that is not read; empty where nothing says it."""
         values, response = self.columns[name].values, self.mapping.one(Holds.RESPONSE)
+        if self._graded(name):
+            return ""
         if self.columns[name].mostly(lambda value: isinstance(value, dict) and says_who_answered(value)):
             return "holds responses of other systems"
         says_labels = names.rank(name.removesuffix("s"), Holds.LABEL) and name not in self.roles
@@ -648,19 +659,43 @@ class ColumnQuestions(OpinionQuestions):
             return "holds what several judges said of each response"
         if entries and says_labels:
             return _OF_EACH
-        is_alike = response and [len(listed(value)) for value in self.columns[response].values] == [
-            len(listed(value)) for value in values
+        is_of_systems = self._is_of_each(name) and names.rank(name.rstrip("s"), Holds.SYSTEM)
+        return f"names the systems of the lists in {response}" if is_of_systems else ""
+
+    def _is_of_each(self, name: str) -> bool:
+        """Return whether a column has a value for each of several responses in a list."""
+        response = self.mapping.one(Holds.RESPONSE)
+        both = [self.columns[column].values for column in (response, name) if column]
+        counts = [[len(listed(value)) for value in values] for values in both]
+        return bool(response) and counts[0] == counts[1] and max(counts[0], default=0) > 1
+
+    def _graded(self, name: str) -> list[str]:
+        """Return a column that has several grades of each response, or the entries of its objects that have."""
+        column = self.columns[name]
+        paths = {f"{name}.{key}": key for value in objects(column.values) for key in value}
+        inner = {path: [value.get(key) for value in objects(column.values)] for path, key in paths.items()}
+        graded = [
+            path
+            for path, values in (inner or {name: column.values}).items()
+            if all(map(_are_numbers, values)) and not names.ranks(path)
+            if names.is_rating(name.rstrip("s"))
+            or self._is_of_each(name)
+            or all(is_grade(entry) for value in values for entry in listed(value))
         ]
-        if is_alike and names.rank(name.rstrip("s"), Holds.SYSTEM):
-            return f"names the systems of the lists in {response}"
-        is_of_each = is_alike and any(len(listed(value)) > 1 for value in values) and not names.ranks(name)
-        is_graded = self.columns[name].mostly(
-            lambda value: len(listed(value)) > 1 and all(map(is_grade, listed(value)))
-        ) and not names.ranks(name)
-        is_said = is_of_each or is_graded or names.is_rating(name.rstrip("s"))
-        given = [entry for value in values for entry in listed(value)] if is_said else []
-        is_of_numbers = bool(given) and all(isinstance(entry, int | float) for entry in given)
-        return "holds several values for each response" if is_of_numbers else ""
+        return graded if column.values and len(graded) == len(inner or [name]) else []
+
+    def _ask_whose_grades(self, columns: Iterable[str]) -> None:
+        """Ask whose the grades in lists are: of one response each, or of several people."""
+        graded = {name: found for name in columns if (found := self._graded(name))}
+        for is_of_each in (True, False):
+            found = [path for name, paths in graded.items() if self._is_of_each(name) is is_of_each for path in paths]
+            if found:
+                each = "a value for each of the responses" if is_of_each else "several values for each response"
+                message = f"{', '.join(found)} {'hold' if found[1:] else 'holds'} {each}."
+                hint = "If they are scores, {}; if not, {}." if is_of_each else "If they are of people, {}; if not, {}."
+                whole = list(dict.fromkeys(name for name in graded if set(graded[name]) & set(found)))
+                role = Holds.SCORE if is_of_each else Holds.LABEL
+                self.ask_role("lists", message, hint, (role, found), (Holds.DETAIL, whole))
 
     def _said_in_lists(self, name: str) -> str:
         """Return the entry that all objects of a column or in its lists have by the name of a response, or all texts in
@@ -704,9 +739,11 @@ def is_unknown(mapping: Mapping) -> bool:
 
 
 def _said_in(entry: JsonDict) -> str:
-    """Return the entry of an object with the longest text that is no reason by its name; empty for none."""
-    said = [key for key, value in entry.items() if has_words(value) and not names.rank(key, Holds.REASON)]
-    return max(said, key=lambda key: len(entry[key]), default="")
+    """Return the entry of an object that is a response by its name, or has the longest text and is neither a reason
+    nor what is asked; empty for none."""
+    said = [key for key, value in entry.items() if has_words(value) or holds_words(value)]
+    said = [key for key in said if not (names.rank(key, Holds.REASON) or names.is_strong(key, Holds.PROMPT))]
+    return max(said, key=lambda key: (names.rank(key, Holds.RESPONSE) is not None, len(entry[key])), default="")
 
 
 def _holds_objects_by_name(value: object) -> bool:

@@ -61,6 +61,7 @@ _SAY_OF: dict[Holds, tuple[Holds, ...]] = {  # roles that say something of other
     **dict.fromkeys((Holds.RESPONSE_IMAGE, Holds.STOP, Holds.ERROR, Holds.SECONDS), _OF_ONE),
     **dict.fromkeys(names.ATTEMPTS, (*_OF_ONE, Holds.SYSTEM)),
 }
+_UNITS = ("ms", "s", "sec", "seconds")
 LONG_BEGINNING = 100  # characters that prompts made of a template have in common
 _NUMBER_WORDS = {2: "two", 3: "three", 4: "four"}
 
@@ -212,7 +213,8 @@ class _Resolver(ColumnQuestions):
             self._give(Holds.TURNS, turns, BY_VALUES)
         self._give(Holds.TURNS, turns)
         prompts = [name for name in self.strong(Holds.PROMPT) if not (self._is_of_names(name) or self._counts(name))]
-        prompts = [name for name in prompts if not self.columns[name].is_numbers]  # prices of an input
+        filled = [name for name in prompts if self.columns[name].values]
+        prompts = [name for name in filled if not self.columns[name].is_numbers]  # prices of an input
         prompts = sorted(prompts, key=self._is_template) or self._beside_replies()
         if names.compared(prompts[0]) == "instruction" if prompts else False:
             self._give_instruction(prompts[0], prompts[1:2])
@@ -739,19 +741,16 @@ class _Resolver(ColumnQuestions):
         if self.has(*answered, Holds.SCORE):
             for role in (Holds.RESPONSE_IMAGE, Holds.TIME, Holds.ROW_ID, Holds.STOP):
                 self._give(role, self.named(role))
-            named = self.named(Holds.CRITERION)  # also of responses that people are to judge
-            self._give(
-                Holds.CRITERION,
-                [name for name in named if self.has(*OPINIONS) or not self.columns[name].is_numbers],
-            )
+            named = [name for name in self.named(Holds.CRITERION) if not self.columns[name].holds_objects]
+            is_said = self.has(*OPINIONS)  # else of responses that people are to judge
+            self._give(Holds.CRITERION, [name for name in named if is_said or not self.columns[name].is_numbers])
             is_explained = self.has(Holds.RESPONSE_A, *OPINIONS) and len(self.mapping.all(Holds.SCORE)) < 2
             self._give(Holds.REASON, self.reasons() if is_explained else [])  # else of nothing that is read
             self._give(Holds.ERROR, [name for name in self.named(Holds.ERROR) if not self.columns[name].is_decided])
             for role in (Holds.COST, Holds.TOKENS):
                 self._give(role, self.named(role))
             timed = [name for name in self.named(Holds.SECONDS) if self.columns[name].is_numbers]
-            units = ("ms", "s", "sec", "seconds")
-            self._give(Holds.SECONDS, [name for name in timed if names.compared(name).rpartition("_")[2] in units])
+            self._give(Holds.SECONDS, [name for name in timed if names.compared(name).rpartition("_")[2] in _UNITS])
             attempts = self.named(Holds.ATTEMPT)
             attempts = [name for name in attempts if "attempt" in name or self.columns[name].is_numbers]
             self._give(Holds.ATTEMPT, [] if self.has(Holds.ATTEMPT_FROM_1) else attempts)

@@ -398,12 +398,17 @@ class ColumnRoles:
         self.is_told = False  # whether the person named columns with content
 
     def put(
-        self, code: str, message: str, hint: str, page_hint: str, columns: Sequence[str] = (), *answers: Answer
+        self,
+        code: str,
+        message: str,
+        hint: str,
+        page_hint: str,
+        columns: Sequence[str] = (),
+        *answers: Sequence[Answer],
     ) -> None:
         """Put a question that the person must answer before the table is read; `columns` are those it asks about, and
         each of `answers` is whole."""
-        each = [[answer] for answer in answers]
-        self.mapping.questions.extend([_asking(self.part, code, message, (hint, page_hint), columns, each)])
+        self.mapping.questions.extend([_asking(self.part, code, message, (hint, page_hint), columns, answers)])
 
     def ask_role(self, code: str, message: str, hint: str, *answers: Answer) -> None:
         """Put a question with answers, each of which has a place in `hint`."""
@@ -571,7 +576,8 @@ def criteria_of(mapping: Mapping) -> dict[str, str]:
     labels, is_by_rater = mapping.all(Holds.LABEL, Holds.LABELS_OF), mapping.has(Holds.LABELS_OF)
     is_by_criterion = len(labels) > 1 or any(names.is_score(name) and not names.is_in_table(name) for name in labels)
     said = labels if is_by_criterion and not is_by_rater else ()
-    return {name: names.bare(name) if name in said else "" for name in labels}
+    entries = {name: name.rpartition(".")[2] if name in mapping.paths else name for name in labels}
+    return {name: names.bare(entries[name]) if name in said else "" for name in labels}
 
 
 def is_share(value: object) -> bool:

@@ -90,8 +90,8 @@ REPEATED = frozenset(map(Holds, _REPEATED.split(",")))  # roles that several col
 # behind a second bar name what a response is made from, which is the prompt where nothing else asks, or what was taken
 # out of a response, which is the response where nothing else is one.
 TABLE: Mapping[Holds, str] = {
-    Holds.CASE: "case_id, case, question_id, prompt_id, item_id, task_id, test_id, instance_id, example_id, sample_id,"
-    " doc_id, query_id, case_key, case_no, case_number, question_no, question_number,"
+    Holds.CASE: "case_id, case, question_id, prompt_id, item_id, dataset_item_id, task_id, test_id, instance_id,"
+    " example_id, sample_id, doc_id, query_id, case_key, case_no, case_number, question_no, question_number,"
     " uid, uuid, qid, id, idx, key, instance, item, Nr, Nummer, Kennung, lfd Nr, identifiant,"
     " numéro, 编号, 题号, 序号, 番号, 번호, номер, الرقم, problem_id | index, no, number, unit, example, debate",
     Holds.CASE_PATH: "case_path, case_file, file_name",
@@ -104,7 +104,7 @@ TABLE: Mapping[Holds, str] = {
     " вопрос, السؤال, سؤال, ques, instr,"
     " task_description, problem_description,"
     " problem_text, problem_statement, inputs | request, task, text, questions, ctx, sentence, claim"
-    " | source, src, source_text, source_document, article, dialogue, document",
+    " | source, src, source_text, source_document, article, dialogue, document, post",
     Holds.TURNS: "messages, conversation, conversations, turns, turn, chat_history, history, conversation_input,"
     " dialogue, context | questions",
     Holds.SYSTEM_TEXT: "system_prompt, system, instructions, custom_system_prompt, system_message, test_case_prompt,"
@@ -118,7 +118,7 @@ TABLE: Mapping[Holds, str] = {
     " best_answer, std_answer, standard_answer, target, targets, expected, expected_output, expected_answer,"
     " expected_response, ideal, solution, solutions, lSolutions, correct_answer, ref, gt_answer, ground_truth_answer,"
     " reference_output, target_output, answer_key, answer_idx, answer_index, target_scores, correct_option,"
-    " correct_index,"
+    " correct_index, gold_index, mc_targets,"
     " Musterlösung, Referenz, erwartet, réponse attendue, canonical_solution, gt, référence, respuesta esperada,"
     " refr, tgt, true, true_answer, target_answer, reference_summary, gold_summary,"
     " human_translation, reference_translation, esperado, resposta_correta,"
@@ -127,7 +127,7 @@ TABLE: Mapping[Holds, str] = {
     " risposta corretta, 标准答案, 参考答案, 正确答案, 期望答案, 正解, 模範解答, 정답, 모범답안, эталон,"
     " эталонный ответ, правильный ответ, الإجابة الصحيحة",
     Holds.ANSWER: "answer, answers, answer_text, final_answer, final_decision, assistant, Antwort, réponse, respuesta,"
-    " resposta, 回答, 答案, risposta, 답변, ответ, الإجابة, إجابة, جواب",
+    " resposta, answers_spans, 回答, 答案, risposta, 답변, ответ, الإجابة, إجابة, جواب",
     Holds.RESPONSE: "response, output, output_list, completion, model_output, model_response, model_answer,"
     " response_body, model_patch, prediction, predicted, predicted_answer, generation, generated_text,"
     " generated_answer, actual_output, reply, candidate, outputs, sampled, hypothesis, decoded, llm_output,"
@@ -165,7 +165,7 @@ TABLE: Mapping[Holds, str] = {
     Holds.REASON: "reason, rationale, explanation, justification, comment, comments, remark, remarks, why, feedback,"
     " judgment, critique, Begründung, Kommentar, Bemerkung, commentaire, comentario, comentário, commento, motivo,"
     " 理由, 评分理由, 备注, コメント, 이유, 코멘트, причина, комментарий, السبب",
-    Holds.CRITERION: "criterion, criteria, dimension, aspect, metric, schema, question_name, Kriterium",
+    Holds.CRITERION: "criterion, criteria, dimension, aspect, metric, metrics, schema, question_name, Kriterium",
     Holds.JUDGE: "judge, judge_model, judge_name, judge_model_id, judge_id, evaluator, eval_model_name, grader",
     Holds.PREFERENCE: "preference, winner, better, preferred, overall_preference, Präferenz, préférence, preferencia,"
     " preferência, preferenza, 偏好, 更好的回答, 好み, 선호, предпочтение, التفضيل | decision, choice, label, verdict",
@@ -413,10 +413,10 @@ def rank(name: str, role: Holds) -> tuple[int, int] | None:
         return (0, 0) if role is Holds.SCORE else None
     head, _, tail = name.rpartition(".")
     known = _RANKS.get(compared(name), {})
-    if head and not known and (compared(tail) == "content" or not _SAID.isdisjoint(_RANKS.get(compared(tail), ()))):
-        known = _RANKS.get(compared(head.rpartition(".")[2]), {}) if role in _OF_TEXTS else known
-    elif head and not known and role in _OF_TEXTS:
-        known = _RANKS.get(compared(tail), {})
+    if head and not known and role in _OF_TEXTS:
+        inner, is_text = _RANKS.get(compared(tail), {}), compared(tail) == "content"
+        is_text = is_text or not _SAID.isdisjoint(inner)
+        known = (is_text and _RANKS.get(compared(head.rpartition(".")[2]))) or inner
     return known.get(role)
 
 
@@ -774,7 +774,7 @@ def is_sum(text: str) -> bool:
 
 def chooses(name: str) -> bool:
     """Return whether a header has the word of a preference at its end: ground_truth_winner, "which is better?"."""
-    return compared(name).rpartition("_")[2] in _CHOOSES
+    return compared(name).rpartition("_")[2] in _CHOOSES and not compared(name).startswith("explain")
 
 
 def may_choose(name: str) -> bool:

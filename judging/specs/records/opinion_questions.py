@@ -370,7 +370,7 @@ class OpinionQuestions(ColumnRoles):
         hint += f'"{Holds.LABELS_OF}" by person, {Holds.SCORE} for a judge, or {Holds.DETAIL} for neither.'
         roles = Holds.LABEL, Holds.LABELS_OF, Holds.SCORE, Holds.DETAIL
         page_hint = f"Choose {', '.join(role.label for role in roles[:-1])} or {roles[-1].label} for each."
-        self.put("unknown-labels", message, hint, page_hint, found, *((role, found) for role in roles))
+        self.put("unknown-labels", message, hint, page_hint, found, *([(role, found)] for role in roles))
 
     def _may_judge_sides(self) -> list[str]:
         """Return the columns of grades that name one of several responses, by a word that nothing explains."""
@@ -476,11 +476,12 @@ class OpinionQuestions(ColumnRoles):
         each = option(wide, *candidates)
         hint = f"Say it with --map {one}=COLUMN{', or ' + each if each else ''}."
         page_hint = f"Choose {one.label} for one of them under Columns, or {wide.label} for each of several."
-        answers: list[Answer] = [(one, [name]) for name in candidates]
-        if len(candidates) > 1 and one is not Holds.RESPONSE:  # several labels are likelier than one
-            answers.insert(0, (wide, candidates))
-        elif len(candidates) > 1:
-            answers.append((wide, candidates))
+        answers: list[list[Answer]] = [[(one, [name])] for name in candidates]
+        if len(candidates) > 1:  # several labels are likelier than one
+            answers.insert(len(answers) if one is Holds.RESPONSE else 0, [(wide, candidates)])
+        if one is Holds.RESPONSE and names.are_numbered(candidates):
+            sides = zip((Holds.RESPONSE_A, Holds.RESPONSE_B), candidates, strict=True)
+            answers.insert(0, [(role, [name]) for role, name in sides])
         if not self.has(*ASKS, Holds.CASE, Holds.CASE_PATH):
             hint += " Say which column holds the prompt with --map prompt=COLUMN."
             page_hint += f" Choose {Holds.PROMPT.label} for one of them too."
@@ -499,10 +500,10 @@ class OpinionQuestions(ColumnRoles):
         elif candidates and self.has(Holds.PROMPT) and not self.has(Holds.SYSTEM):
             hint += f" If none does, say {option(Holds.DETAIL, *candidates)}."
             page_hint += f" If none does, choose {Holds.DETAIL.label}."
-            answers.append((Holds.DETAIL, candidates))
+            answers.append([(Holds.DETAIL, candidates)])
         self.put(UNKNOWN_COLUMNS, message, hint, page_hint, candidates, *answers)
 
-    def may_be_asked(self) -> list[Answer]:
+    def may_be_asked(self) -> list[list[Answer]]:
         """Return the answers that a column of texts holds what is asked, and one of single words the ids of it."""
         free = {name: self.columns[name] for name in self.free()}
         texts = [name for name, column in free.items() if column.is_text or column.mostly(is_question)]
@@ -510,11 +511,12 @@ class OpinionQuestions(ColumnRoles):
             f"{name}.{key}"
             for name, column in free.items()
             for key in dict.fromkeys(key for value in objects(column.values) for key in value)
-            if names.is_strong(key, Holds.PROMPT)
+            if names.rank(f"{name}.{key}", Holds.PROMPT)
         ]
         words = [name for name in self.free() if self.columns[name].mostly(_is_word_or_count)]
         ids = [name for name in words if len(self.columns[name].distinct) > 1]
-        return [*((Holds.PROMPT, [name]) for name in texts[:MOST_ANSWERS]), *((Holds.CASE, [name]) for name in ids[:2])]
+        found = [(Holds.PROMPT, texts[:MOST_ANSWERS]), (Holds.CASE, ids[:2])]
+        return [[(role, [name])] for role, columns in found for name in columns]
 
 
 def is_of_criterion(name: str) -> bool:
@@ -550,12 +552,16 @@ def _of_a_person(name: str) -> bool:
 
 def opinions_in(value: object, name: str = "") -> Iterator[str]:
     """Yield the names of a list of values by name, or the paths of the entries of an object, and of objects in it,
-    that are scores or preferences by name; of an object that is named so itself, as judge_scores is, all numbers."""
+    that are scores or preferences by name; of an object that is named so itself, as judge_scores and metrics are, all
+    numbers."""
     yield from named_numbers(value) or ()
-    for key, entry in value.items() if isinstance(value, dict) else ():
+    entries = value if isinstance(value, dict) else {}
+    is_rated = names.is_strong(name, Holds.CRITERION) and any(names.is_opinion(*entry) for entry in entries.items())
+    is_rated = is_rated or names.is_rating(name.rstrip("s"))
+    for key, entry in entries.items():
         if isinstance(entry, dict):
             yield from (f"{key}.{inner}" for inner in entry if names.is_opinion(inner, entry[inner]))
-        elif names.is_opinion(key, entry) or (names.is_rating(name.rstrip("s")) and _may_rate(key, entry)):
+        elif names.is_opinion(key, entry) or (is_rated and _may_rate(key, entry)):
             yield key
 
 

@@ -9,7 +9,15 @@ from dataclasses import dataclass, field, replace
 from evalsite.base.types import JsonDict, JsonObject, as_text
 from judging.specs.files.findings import shorten
 from judging.specs.records import names, preferences
-from judging.specs.records.api_replies import error_in, is_api_reply, printed, replies_of, set_reply, texts_of
+from judging.specs.records.api_replies import (
+    error_in,
+    failure_in,
+    is_api_reply,
+    printed,
+    replies_of,
+    set_reply,
+    texts_of,
+)
 from judging.specs.records.case_reader import DETAILS_OF_CASES, CaseReader, criteria_in
 from judging.specs.records.collector import BAD_ATTEMPT, Collector
 from judging.specs.records.column_questions import MOST_ALIKE
@@ -54,6 +62,7 @@ from judging.specs.records.values import (
     finite,
     is_messages,
     is_missing,
+    listed,
     parsed,
 )
 from judging.specs.spreadsheets import ErrorValue, FormulaText, LongNumber
@@ -285,10 +294,11 @@ class _Reader:
         column = self.mapping.columns[name]
         if name in self.tops:
             return 0.0, self.tops[name]
-        numbers = [number for value in column.values if (number := number_of(value)) is not None]
+        values = [entry for value in column.values for entry in listed(value) or [value]]
+        numbers = [number for value in values if (number := number_of(value)) is not None]
         if not all(0 <= number <= 1 for number in numbers):
             return UNKNOWN_SCALE
-        are_shares = all(map(is_share, column.values))
+        are_shares = all(map(is_share, values))
         return names.SHARE if numbers and are_shares else names.scale_of(name) or UNKNOWN_SCALE
 
     def read(self, place: Place, fields: JsonObject) -> None:
@@ -318,7 +328,14 @@ class _Reader:
             self._say(place, (case, next(iter(responses), None)), fields, more if is_labelled else {})
             return
         for name in said:
-            self.collector.leave_out("score", f"{name}: the row has several responses", place)
+            given = listed(parsed(fields[name]))
+            if len(given) != len(responses):
+                self.collector.leave_out("score", f"{name}: the row has several responses", place)
+            for response, value in zip(responses, given, strict=False) if len(given) == len(responses) else ():
+                if name in self.scales:
+                    self._score(place, response, {**fields, name: value}, name)
+                else:
+                    self._label(place, (case, response), {**fields, name: value}, {}, {name: self.labels[name]})
 
     def _is_no_row(self, place: Place, fields: JsonObject) -> bool:
         """Return whether the cells of a row are none of a case: a header, or, an error, what stands in part above."""
@@ -381,28 +398,13 @@ class _Reader:
         """Return the numbers of the responses of a row; none where they failed, are missing or cannot be read."""
         turns = parsed(fields.get(self.one[Holds.RESPONSE_TURNS])) if self.one[Holds.RESPONSE_TURNS] else None
         value = turns if is_messages(turns) else printed(fields.get(self.response))
-        failure = (self._failure(fields, value) if self.errors else "") or error_in(value)
+        failure = failure_in(fields, value, self.errors) or error_in(value)
         if failure:
             self.collector.failed(place, self.cases.text(fields, Holds.CASE), failure)
             return []
         row = None if self._is_null(place, value) else self._row(place, fields, more)
         replies = self._replies(place, case, value, row) if row is not None else ()
         return [self.collector.response(place, case, reply) for reply in replies]
-
-    def _failure(self, fields: JsonObject, value: object) -> str:
-        """Return why a sample failed; empty where it did not."""
-        for name, key in self.errors:
-            said = fields.get(name)
-            word = as_text(said).strip().lower()
-            if key == "success":
-                is_failure = word == "false" and is_missing(value)
-            elif key == "status":
-                is_failure = word in names.FAILED_STATUS or 400 <= (as_count(said) or 0) < 600
-            else:
-                is_failure = not is_missing(said) and word not in ("false", "0", "no", "[]", "{}")
-            if is_failure:
-                return f"{name}: {shorten(word)}" if key in ("success", "status") else shorten(as_text(said))
-        return ""
 
     def _is_null(self, place: Place, value: object) -> bool:
         """Return whether a row has no response, which is counted; an empty text of JSON is an empty response."""
@@ -638,33 +640,38 @@ class _Reader:
     ) -> None:
         """Take the labels of a row in these columns, each by the criterion that its header says."""
         is_wide = bool(self.one[Holds.LABELS_OF])
-        rater, said = (
-            as_id(self.cases.text(fields, Holds.RATER)) or self.rater,
-            self.cases.text(fields, Holds.CRITERION),
-        )
+        rater = as_id(self.cases.text(fields, Holds.RATER)) or self.rater
+        said = self.cases.text(fields, Holds.CRITERION)
         reason, at = self.cases.text(fields, Holds.REASON), self.cases.text(fields, Holds.TIME)
         for name, by_header in labels.items():
             criterion = said or by_header
             value, cell = parsed(fields.get(name)), self.part.cell(place, name)
-            for entry in value if isinstance(value, list) else [value]:
-                if self._is_unsaid(cell, entry, name):
+            for by, of, label, why in self._given_in(cell, name, value, rater):
+                if is_missing(label) or self._is_off_scale(cell, name, label):
                     continue
-                if isinstance(entry, list):
-                    self.collector.leave_out("label", "marks in a text are no label of all of it", cell)
-                    continue
-                for by, of, label, why in (
-                    self._labels_in(cell, entry) if isinstance(entry, dict) else [("", "", entry, "")]
-                ):
-                    if is_missing(label) or self._is_off_scale(cell, name, label):
-                        continue
-                    by, of = names.rater_and_criterion(name, of) if is_wide else (by or rater, of)
-                    record = LabelRecord(about[0], by, as_text(label), about[1], of or criterion, why or reason)
-                    record.at, record.metadata, record.place = at, more, cell
-                    record.scale = names.scale_said(name) or record.scale
-                    if self._is_repeated(record):
-                        continue
+                by, of = names.rater_and_criterion(name, of) if is_wide else (by or rater, of)
+                record = LabelRecord(about[0], by, as_text(label), about[1], of or criterion, why or reason)
+                record.at, record.metadata, record.place = at, more, cell
+                record.scale = names.scale_said(name) or record.scale
+                if not self._is_repeated(record):
                     self.collector.label(record)
                     self.collector.warn_once("scale-from-use", self.part.place(), self.part.name)
+
+    def _given_in(self, cell: Place, name: str, value: object, rater: str) -> Iterator[tuple[str, str, object, str]]:
+        """Yield of each label in a cell who gave it, its criterion, itself and the reason. Numbers in a list are those
+        of raters by their places, where no column names one."""
+        for number, entry in enumerate(value if isinstance(value, list) else [value], start=1):
+            if self._is_unsaid(cell, entry, name):
+                continue
+            if isinstance(entry, list):
+                self.collector.leave_out("label", "marks in a text are no label of all of it", cell)
+            elif isinstance(entry, dict):
+                yield from self._labels_in(cell, entry)
+            else:
+                by_place = isinstance(value, list) and isinstance(entry, int | float) and not rater
+                if by_place:
+                    self.collector.warn_once("raters-by-place", self.part.place(), f"rater {number}")
+                yield f"rater {number}" * by_place, "", entry, ""
 
     def _is_unsaid(self, place: Place, value: object, name: str) -> bool:
         """Return whether a label is missing; one that is infinite, and a word for it such as N/A, is counted."""

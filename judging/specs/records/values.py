@@ -115,7 +115,8 @@ def texts(value: object) -> list[str]:
     """Return passages: the texts of a list (objects by their text), or the one text; without empty ones."""
     value = parsed(value)
     inner = list(value.values()) if isinstance(value, dict) else []
-    value = inner[0] if len(inner) == 1 and isinstance(inner[0], list) else value  # {"sentences": […]}
+    if inner and all(isinstance(entries, list) and len(entries) == len(listed(inner[0])) for entries in inner):
+        value = list(map(list, zip(*map(listed, inner), strict=True)))  # {"title": […], "sentences": [[…], …]}
     entries = value if isinstance(value, list) else [value]
     found = [_passage(entry) for entry in entries]
     return [text for text in found if text.strip()]
@@ -126,6 +127,8 @@ def _passage(entry: object) -> str:
         for name in ("text", "content", "page_content", "passage", "value"):
             if isinstance(entry.get(name), str):
                 return str(entry[name])
+    if isinstance(entry, list):  # a title and its sentences
+        return "\n".join(" ".join(map(str.strip, texts(part))) for part in entry)
     return as_text(entry)
 
 
@@ -294,6 +297,8 @@ def reply_in(value: object) -> str | None:
     found = next((inner for path in _REPLIES if (inner := at(value, path)) not in (None, "")), None)
     if isinstance(found, list) and all(isinstance(part, dict) and "type" in part for part in found):
         found = content_text(found)
+    elif isinstance(found, list) and len(found) == 1:
+        found = found[0]
     return found if isinstance(found, str) else None
 
 

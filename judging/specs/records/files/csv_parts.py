@@ -18,7 +18,7 @@ from judging.specs.files.encodings import Text
 from judging.specs.files.findings import Findings, Rule, at_line, error_rule, shorten, warning_rule
 from judging.specs.records.names import is_known
 from judging.specs.records.parts import Form, Part, PartRemark, Row
-from judging.specs.records.values import is_question
+from judging.specs.records.values import as_number, is_question
 
 NOT_AN_OBJECT = error_rule("not-an-object", 'Write an object in braces, such as {"id": "1"}.')
 NO_ROWS = error_rule("no-rows", "Is this the right file?")
@@ -370,9 +370,14 @@ def _head(records: Iterator[tuple[int, list[str]]]) -> tuple[list[str], list[tup
 
 
 def _is_row(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether a header is a row: it is one sentence, or has a truth value or an empty list, or a text and a
-    letter, that stands again and again below it."""
+    """Return whether a header is a row: it is one sentence, or has a decimal above numbers, or a truth value or an
+    empty list, or a text and a letter, that stands again and again below it."""
     if len(header) == 1 and len(header[0].split()) > _MANY_WORDS:
+        return True
+    decimals = [place for place, cell in enumerate(header) if re.fullmatch(r"-?\d+\.\d+", cell.strip())]
+    if decimals and all(
+        as_number(cells[place]) is not None for place in decimals for cells in rows if place < len(cells)
+    ):
         return True
     has_text = any(len(cell) > _LONG_NAME or is_question(cell) for cell in header)
     values = r"[A-H]|True|False|\[\]" if has_text else r"True|False|\[\]"

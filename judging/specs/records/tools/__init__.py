@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from judging.specs.records.api_replies import are_replies, asks_beside
+from judging.specs.records.names import compared
 from judging.specs.records.parts import Part
 from judging.specs.records.shapes import Shape
 from judging.specs.records.tools import (
@@ -37,7 +38,8 @@ def _shape(kind: str, tool: str, fits: Callable[[Part], bool], refusal: str, ran
 
 def _is_survey(part: Part) -> bool:
     """Return whether a table is what a survey's site exports: it numbers the people, or says when each replied."""
-    if part.has("Respondent ID", "Collector ID") or part.has("ResponseId", "RecordedDate", "StartDate"):
+    said = {compared(name) for name in part.columns}
+    if not said.isdisjoint(("collector_id", "recorded_date", "lastpage", "last_page")):
         return True
     first = part.columns[0].lower() if part.columns else ""
     is_dated = first in ("timestamp", "zeitstempel", "horodateur", "marca temporal", "时间戳记", "タイムスタンプ")
@@ -86,7 +88,7 @@ _UNREAD: tuple[Shape, ...] = (  # each is refused by its name, so that nobody is
     ),
     _shape(
         "survey",
-        "Qualtrics, Google Forms, SurveyMonkey",
+        "Qualtrics, Google Forms, SurveyMonkey, LimeSurvey",
         _is_survey,
         "these are replies to a survey, a row for each person, which are not read. Bring a row for each person and "
         "item: item, rater, label.",

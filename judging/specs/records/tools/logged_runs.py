@@ -318,7 +318,8 @@ def _fits(part: Part) -> bool:
     stays="Traces of the runs stay.",
 )
 def _read(part: Part, collector: Collector, upload: UploadParts) -> None:
-    is_run = any(_OF_RUNS & _nested(row.fields).keys() for row in part.sample)
+    rows = [_nested(row.fields) for row in part.sample]
+    is_run = any(_OF_RUNS & row.keys() or question_of(row.get("inputs")).references for row in rows)
 
     def runs() -> Iterator[LoggedRun]:
         for row in part.rows():

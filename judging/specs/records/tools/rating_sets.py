@@ -350,22 +350,24 @@ _PLATFORMS = (
         kept=("ASSIGNMENT:submitted", "ASSIGNMENT:started"),
     ),
     _Platform("Input.", "Answer.", "_worker_id", "_unit_id", "_tainted", ("_created_at", "_trust"), gold="_gold"),
+    _Platform(  # with the answer of most workers
+        *("Input.", "Answer.", "_worker_id", "_unit_id", "_unit_state", ("_last_judgment_at", "_trusted_judgments")),
+        gold=":confidence",
+    ),
 )
 _REJECTED = {"rejected": "the assignment is rejected", "true": "the platform does not trust the worker"}
 
 
 def _platform(part: Part) -> _Platform | None:
-    """Return the platform that a part is of; published results lack the workers."""
+    """Return the platform that a part is of; published and aggregated results lack the workers."""
     is_anonymous = not strongest(part.columns, Holds.RATER)
-    return next(
-        (
-            platform
-            for platform in _PLATFORMS
-            if (platform.rater in part.columns or (is_anonymous and platform.task in part.columns))
-            and any(name.startswith(platform.given) for name in platform.prefixed(dict.fromkeys(part.columns)))
-        ),
-        None,
-    )
+    for platform in _PLATFORMS:
+        named = platform.prefixed(dict.fromkeys(part.columns))
+        has = {sign for sign in (platform.shown, platform.given) if any(name.startswith(sign) for name in named)}
+        is_told = platform.task in named or (platform.given.isupper() and platform.shown in has)
+        if platform.given in has and (platform.rater in named or (is_anonymous and is_told)):
+            return platform
+    return None
 
 
 @Shape(

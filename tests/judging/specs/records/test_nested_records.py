@@ -93,7 +93,7 @@ def test_reads_takes_the_prefix_of_a_form_for_people_off() -> None:
 def test_reads_takes_the_best_of_scored_targets_as_the_reference() -> None:
     document = read(lines({"input": "1 + 1?", "target_scores": {"2": 1, "3": 0}}), "t.jsonl")
 
-    assert document["cases"] == [case("1", "1 + 1?", "2")]
+    assert document["cases"] == [case("1", "1 + 1?", "2", choices=["2", "3"])]
 
 
 def test_reads_takes_turns_whatever_their_tool_calls_the_text() -> None:
@@ -371,12 +371,12 @@ def test_reads_takes_what_responses_are_made_from_as_the_prompt() -> None:
         (
             {"prompt": "Why?", "response": "So.", "model": "oak", "ratings": [4, 5]},
             "t.jsonl: ratings holds several values for each response. "
-            "Bring a row for each of them. To keep them as a detail, say --map detail=ratings.",
+            "If they are of people, say --map label=ratings; if not, --map detail=ratings.",
         ),
         (
             {"prompt": "Why?", "response": ["So.", "Thus."], "model": "oak", "graded_list": [True, False]},
-            "t.jsonl: graded_list holds several values for each response. "
-            "Bring a row for each of them. To keep them as a detail, say --map detail=graded_list.",
+            "t.jsonl: graded_list holds a value for each of the responses. "
+            "If they are scores, say --map score=graded_list; if not, --map detail=graded_list.",
         ),
         (
             {

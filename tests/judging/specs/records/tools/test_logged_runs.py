@@ -133,6 +133,15 @@ def test_results_of_an_experiment_are_responses_with_feedback() -> None:
     assert warned({"exp.csv": table}) == {"failed-sample": 1, "system-from-file": 1}
 
 
+def test_outputs_are_responses_where_the_inputs_have_the_reference() -> None:
+    row = {"inputs.question": "Which river?", "inputs.ground_truth": "Elbe", "outputs.answer": "The Oder."}
+
+    document = stored({"flow.jsonl": [row]})
+
+    assert told(document["cases"], "prompt", "references") == [("Which river?", ["Elbe"])]
+    assert told(document["responses"], "system", "text") == [("flow", "The Oder.")]
+
+
 def test_comment_on_feedback_is_no_score() -> None:
     table = "inputs.q,outputs.a,feedback.right,feedback.right.comment,id\nQ?,A.,1,It is.,r1\n"
 

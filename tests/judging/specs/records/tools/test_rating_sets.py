@@ -306,6 +306,20 @@ def test_the_full_report_of_appen_has_labels_of_workers_without_those_that_it_do
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pool.tsv", "INPUT:text\tOUTPUT:tone\tCONFIDENCE:tone\nIt rains again.\tcalm\t99.1%\n"),
+        ("report.csv", "_unit_id,_unit_state,tone,tone:confidence,text\n7,finalized,calm,0.9,It rains again.\n"),
+    ],
+)
+def test_aggregated_results_are_labels_of_nobody(name: str, text: str) -> None:
+    document = stored({name: text})
+
+    assert told(document["cases"], "prompt") == [("It rains again.",)]
+    assert told(document["labels"], "rater", "criterion", "label") == [("", "tone", "calm")]
+
+
 _TABLE = """system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity
 oak\tnews\t1\t4\tr1\tThe rain stops.\tDer <v>Regen</v> hört auf.\tAccuracy/Mistranslation\tMajor
 oak\tnews\t1\t4\tr1\tThe rain stops.\tDer Regen hört auf<v>.</v>\tFluency/Punctuation\tMinor
