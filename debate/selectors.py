@@ -496,7 +496,9 @@ HEARD = (ReplyStatus.FINISHED, ReplyStatus.TRUNCATED, ReplyStatus.REFUSED)
 def transcript_of(debate: Debate) -> tuple[Transcript, list[str]]:
     """Return the transcript of a debate loaded by `debates_by_id`, and the agents whose reply is due."""
     if debate.status not in UNFINISHED:
-        return transcript(stored_statements(debate), is_heard=_is_heard(debate)), []
+        rows = Statement.objects.filter(agent__debate=debate).select_related("agent").order_by("round", "agent__number")
+        imported = debate.debate_set.source == DebateSource.IMPORT
+        return transcript([_said(row, debate, imported=imported) for row in rows], is_heard=_is_heard(debate)), []
     statements, requests = _replayed(setups_of([debate])[debate.pk], debate)
     waiting = list(dict.fromkeys(request.endpoint for request in requests))
     return transcript(shown_statements(statements), is_heard=_is_heard(debate)), waiting
@@ -525,13 +527,6 @@ def anonymous_transcript(debate: Debate, *, swapped: bool) -> Transcript:
 
 def _is_heard(debate: Debate) -> bool:
     return debate.debate_set.method == Method.DEBATE
-
-
-def stored_statements(debate: Debate) -> list[ShownStatement]:
-    """Return the statements of a finished debate. One query."""
-    rows = Statement.objects.filter(agent__debate=debate).select_related("agent").order_by("round", "agent__number")
-    imported = debate.debate_set.source == DebateSource.IMPORT
-    return [_said(row, debate, imported=imported) for row in rows]
 
 
 def calls_of(statement: Statement) -> list[Call]:

@@ -91,8 +91,10 @@ def read_job_queues() -> JobQueues:
     """Return the workers and jobs that the broker knows; a broker that does not answer is named, never raised."""
     try:
         queues = [get_queue(name) for name in settings.RQ_QUEUES]
+        workers = Worker.all(connection=get_connection(), serializer=get_queue("default").serializer)
+        rows = [_worker_row(worker) for worker in workers]
         return JobQueues(
-            workers=_workers(),
+            workers=tuple(sorted(rows, key=lambda row: (row[0].host, row[0].pid or 0))),
             running=_job_list("Running", queues, lambda queue: StartedJobRegistry(queue=queue).get_job_ids()),
             waiting=_job_list("Waiting", queues, _waiting_ids),
             scheduled=_job_list("Scheduled for later", queues, _scheduled_ids),
@@ -215,12 +217,6 @@ def _work_of(job: Job) -> str:
     arguments = [str(value) for value in job.args or ()]
     arguments += [f"{name}={value}" for name, value in (job.kwargs or {}).items()]
     return f"{job.func_name}({', '.join(arguments)})"
-
-
-def _workers() -> tuple[WorkerRow, ...]:
-    workers = Worker.all(connection=get_connection(), serializer=get_queue("default").serializer)
-    rows = [_worker_row(worker) for worker in workers]
-    return tuple(sorted(rows, key=lambda row: (row[0].host, row[0].pid or 0)))
 
 
 def _worker_row(worker: BaseWorker) -> WorkerRow:

@@ -354,12 +354,14 @@ def researcher_home(*, at: datetime) -> ResearcherHome:
     ended = Run.objects.filter(status=RunStatus.FINISHED, finished_at__gte=at - DAY, archived_at__isnull=True)
     finished = ended.exclude(kind=RunKind.SINGLE).select_related("suite")
     imports = Upload.objects.filter(status=ImportStatus.FAILED, created_at__gte=at - 7 * DAY)
+    queues = Queue.objects.filter(status=QueueStatus.OPEN, open_count__gt=0).order_by("-open_count", "pk")[:LISTED]
+    work = [(queue, remembered("workload", queue, partial(workload_of, queue=queue))) for queue in queues]
     return ResearcherHome(
         is_empty=not Benchmark.objects.exists(),
         board=newest_board(at=at),
         spend=spend_by_day(at=at),
         live=live_runs(at=at),
-        people_work=_people_work(),
+        people_work=[(queue, left.answers_left, left.seconds_left) for queue, left in work],
         disagreements=ReviewItem.objects.filter(
             queue__status=QueueStatus.OPEN, status=ItemStatus.NEEDS_ADJUDICATION
         ).count(),
@@ -381,13 +383,6 @@ def newest_board(*, at: datetime) -> BoardHead | None:
     content = obtain(LEADERBOARD, subject_id=board.evaluator.pk, options=options, at=at).content
     rows = leaderboard_rows(content, mode="raw", sort="") if content is not None else []
     return BoardHead(board.evaluator.run.suite, board.evaluator, rows[:BOARD_ROWS], len(rows))
-
-
-def _people_work() -> list[tuple[Queue, int, float | None]]:
-    """Return the longest open queues with what is left in them, as their pages say it."""
-    queues = Queue.objects.filter(status=QueueStatus.OPEN, open_count__gt=0).order_by("-open_count", "pk")[:LISTED]
-    work = [(queue, remembered("workload", queue, partial(workload_of, queue=queue))) for queue in queues]
-    return [(queue, left.answers_left, left.seconds_left) for queue, left in work]
 
 
 def _failed_runs(at: datetime) -> list[tuple[Run, list[FailureCount]]]:

@@ -118,7 +118,9 @@ def read_strict(text: str | None, material: str = "") -> TextReading:
     reply = after_thinking(text or "")
     if reply is None:
         return TextReading(None, HowRead.NONE)
-    lines = _content_lines(reply)
+    lines = [line for line in (" ".join(line.split()) for line in reply.splitlines()) if line]
+    while lines and len(lines[-1]) <= MAX_LINE and _TAG_OR_FENCE.fullmatch(lines[-1]):
+        lines.pop()
     if not lines:
         return TextReading(None, HowRead.EMPTY)
     verdict, how = _read_lines(lines)
@@ -185,13 +187,6 @@ def to_system_space(verdict: int | None, *, response_order: int) -> int | None:
     if verdict is None or verdict == 0:
         return verdict
     return 1 if (verdict == 1) == (response_order == 0) else -1
-
-
-def _content_lines(text: str) -> list[str]:
-    lines = [line for line in (" ".join(line.split()) for line in text.splitlines()) if line]
-    while lines and len(lines[-1]) <= MAX_LINE and _TAG_OR_FENCE.fullmatch(lines[-1]):
-        lines.pop()
-    return lines
 
 
 def _read_lines(lines: list[str]) -> tuple[int | None, HowRead]:

@@ -171,12 +171,6 @@ def _wrong_parameters(
     return errors
 
 
-def fingerprint_of(request: HttpRequest, entered: JsonDict) -> str:
-    """Return a hash of what a request asks for, the same for the same entries."""
-    body = json.dumps(sorted(entered.items()), default=_file_facts)
-    return hashlib.sha256("\n".join((request.method or "", request.path, body)).encode()).hexdigest()
-
-
 def _file_facts(file: UploadedFile[bytes]) -> list[str | None]:
     digest = hashlib.sha256()
     for chunk in file.chunks():
@@ -627,7 +621,8 @@ def _claim(request: HttpRequest, key: str, entered: JsonDict) -> KeptAnswer:
         RequestProblem: the key was used for another request.
     """
     now = timezone.now()
-    fingerprint = fingerprint_of(request, entered)
+    body = json.dumps(sorted(entered.items()), default=_file_facts)
+    fingerprint = hashlib.sha256("\n".join((request.method or "", request.path, body)).encode()).hexdigest()
     KeptAnswer.objects.filter(made_at__lt=now - ANSWERS_ARE_KEPT).delete()
     try:
         with transaction.atomic():  # whoever comes second waits here until the first has answered

@@ -398,10 +398,6 @@ class QueueForm(PeopleSearchForm, forms.ModelForm):  # type: ignore[type-arg]  #
             if name in SHARES and not 0 <= self.cleaned_data.get(name, 0) <= SHARES[name]:
                 self.add_error(name, f"Enter a share from 0 to {SHARES[name]}.")
         _check_members(self)
-        self._check_guidelines()
-
-    def _check_guidelines(self) -> None:
-        """Keep guidelines that were not changed here; refuse those that would undo what somebody else changed."""
         queue, cleaned = self.instance, self.cleaned_data
         begun_with = cleaned.pop("guidelines_version", None) or queue.guidelines_version
         unchanged = [queue.guidelines, *queue.past_guidelines.filter(version=begun_with).values_list("text", flat=True)]

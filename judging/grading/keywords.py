@@ -215,7 +215,8 @@ def _grade_leaf(needle: str, scope: _Scope, run: _Pass) -> JsonDict:
         shown["matched"] = searched in haystack
         spans = _occurrences(searched, haystack) if shown["matched"] else []
     if lower and len(run.lowered) != len(run.text):
-        origin = _origins(run.text)
+        origins = [index for index, character in enumerate(run.text) for _ in character.lower()]
+        origin = [*origins, len(run.text)]
         spans = [(origin[start], origin[end]) for start, end in spans]
     shown["spans"] = [list(span) for span in spans]
     return shown
@@ -228,12 +229,6 @@ def _occurrences(needle: str, haystack: str) -> list[tuple[int, int]]:
         spans.append((start, start + len(needle)))
         start = haystack.find(needle, start + len(needle))
     return spans
-
-
-def _origins(text: str) -> list[int]:
-    """Return, for each position in `text.lower()`, the position in `text` it came from (a few letters grow)."""
-    origins = [index for index, character in enumerate(text) for _ in character.lower()]
-    return [*origins, len(text)]
 
 
 def _apply_condition(node: JsonObject, scope: _Scope, shown: JsonDict, run: _Pass) -> None:

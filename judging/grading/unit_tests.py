@@ -126,17 +126,12 @@ def truncate(text: str, language: str) -> str:
     for word in _STOP_WORDS.get(language, ()):
         text = text.partition(word)[0]
     if language == "python":
-        return _indented_head(text)
+        lines = text.split("\n")
+        for index, line in enumerate(lines):
+            if line.strip() and line[0] not in " \t":
+                return "\n".join(lines[:index])
+        return text
     return _close_braces(text, language) if language in _BRACES else text
-
-
-def _indented_head(text: str) -> str:
-    """Return the lines before the first that is neither blank nor indented."""
-    lines = text.split("\n")
-    for index, line in enumerate(lines):
-        if line.strip() and line[0] not in " \t":
-            return "\n".join(lines[:index])
-    return text
 
 
 def _close_braces(text: str, language: str) -> str:

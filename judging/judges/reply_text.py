@@ -164,15 +164,10 @@ def balanced_objects(text: str, key: str) -> list[FoundObject]:
             end, failures = position + 1, failures + 1
         else:
             if key in value:
-                objects.append(FoundObject(value, _rung(text, position), position, end))
+                line = text[max(text.rfind("\n", 0, position) + 1, position - 100) : position].strip()
+                objects.append(FoundObject(value, "inline" if line else "balanced", position, end))
         position = text.find("{", end)
     return objects
-
-
-def _rung(text: str, start: int) -> str:
-    """Return "balanced" for an object that begins its own line, else "inline"."""
-    line = text[max(text.rfind("\n", 0, start) + 1, start - 100) : start].strip()
-    return "inline" if line else "balanced"
 
 
 def _whole(text: str) -> JsonObject | None:

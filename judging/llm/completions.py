@@ -94,7 +94,10 @@ def read_completion(content: bytes, *, sent: RequestFields, headers: Mapping[str
     try:
         payload = json.loads(content)
     except (ValueError, RecursionError):
-        return _no_json(content)
+        if content.lstrip()[:1] == b"<":
+            text = "The address of the endpoint returns a web page, not chat completions."
+            return Attempt(AttemptOutcome.SETUP, 200, "address", text)
+        return _no_completion()
     return _of_payload(payload, sent, headers, at)
 
 
@@ -212,13 +215,6 @@ def _is_json_object(text: str) -> bool:
         return isinstance(json.loads(text), dict)
     except (ValueError, RecursionError):
         return False
-
-
-def _no_json(content: bytes) -> Attempt:
-    if content.lstrip()[:1] == b"<":
-        text = "The address of the endpoint returns a web page, not chat completions."
-        return Attempt(AttemptOutcome.SETUP, 200, "address", text)
-    return _no_completion()
 
 
 def _no_completion() -> Attempt:

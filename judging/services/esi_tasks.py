@@ -98,7 +98,12 @@ class EsiExecutor(Executor):
         if not finished:
             return
         judges, index = parts_of(run)
-        finished_items = _finished_items(finished)
+        ids = [cast(int, finished_task.task.subject_id) for finished_task in finished]
+        items = EsiItem.objects.select_related("case").in_bulk(ids)
+        finished_items = [
+            _FinishedItem(items[pk], finished_task.task, finished_task.result, finished_task.call_ids)
+            for pk, finished_task in zip(ids, finished, strict=True)
+        ]
         _store_responses(run, finished_items, at)
         EsiItem.objects.bulk_update(
             [_updated_item(row) for row in finished_items],
@@ -187,15 +192,6 @@ class _FinishedItem:
     def calls(self, wanted_role: str) -> list[int]:
         """Return the calls that asked one of worker, accuracy and integrity, in order."""
         return [pk for pk, role in zip(self.call_ids, self.outcome.callers, strict=False) if role == wanted_role]
-
-
-def _finished_items(finished: Sequence[FinishedTask]) -> list[_FinishedItem]:
-    ids = [cast(int, finished_task.task.subject_id) for finished_task in finished]
-    items = EsiItem.objects.select_related("case").in_bulk(ids)
-    return [
-        _FinishedItem(items[pk], finished_task.task, finished_task.result, finished_task.call_ids)
-        for pk, finished_task in zip(ids, finished, strict=True)
-    ]
 
 
 def _store_responses(run: Run, finished_items: Sequence[_FinishedItem], at: datetime) -> None:

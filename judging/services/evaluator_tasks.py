@@ -522,6 +522,7 @@ def subject_of(
 ) -> JudgeSubject:
     """Return what a judge is shown of a response; `other` is what it is compared with."""
     prompt = response.prompt
+    suite = evaluator.run.suite if evaluator.run_id is not None else None
     return JudgeSubject(
         question=prompt.text,
         response=response.text,
@@ -535,7 +536,7 @@ def subject_of(
         prompt_version=str(response.metadata.get("prompt_version", "")),
         lang=case.lang,
         metadata=case.metadata,
-        about=_about_benchmark(evaluator),
+        about=suite.benchmark.description if suite is not None else "",
         images=image_specs(prompt.images),
         response_images=image_specs(response.images),
         other_images=image_specs(other.images) if other is not None else (),
@@ -549,12 +550,6 @@ def trees_of(rubric: Rubric | None, cases: Iterable[Case]) -> dict[str, JsonDict
         return {}
     items = RubricItem.objects.filter(rubric=rubric, case_key__in={"", *(case.key for case in cases)})
     return dict(items.values_list("case_key", "tree"))
-
-
-def _about_benchmark(evaluator: RunEvaluator) -> str:
-    """Return the description of a run's benchmark; an evaluator that is only estimated belongs to no run."""
-    suite = evaluator.run.suite if evaluator.run_id is not None else None
-    return suite.benchmark.description if suite is not None else ""
 
 
 def graded_case(case: Case, suite: Suite) -> GradedCase:

@@ -80,12 +80,6 @@ def with_uses(file: PromptFile) -> PromptFile:
     return PromptFile(file.name, file.kind, tuple(_used(file, text) for text in file.texts))
 
 
-def uses_of(version: PromptVersion, *, kind: str) -> PromptText:
-    """Return a stored version with the judges of its kind and the number of runs that use it."""
-    text = _edited(version)
-    return _used(PromptFile(version.name, kind, (text,)), text)
-
-
 def _shipped(prompt: VersionedPrompt, label: str = "shipped version") -> PromptText:
     return PromptText(label, prompt.text, prompt.sha256)
 
@@ -166,7 +160,8 @@ def delete_prompt_version(*, version: PromptVersion, actor: User | None) -> None
     Raises:
         PromptRefused: a judge or a run uses it.
     """
-    used = uses_of(version, kind=EDITABLE.get(version.name, ""))
+    text = _edited(version)
+    used = _used(PromptFile(version.name, EDITABLE.get(version.name, ""), (text,)), text)
     if used.is_used:
         judges, runs = len(used.judges), used.runs
         raise PromptRefused(

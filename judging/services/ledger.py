@@ -372,7 +372,10 @@ def prune_calls(*, older_than: datetime, at: datetime, dry_run: bool) -> tuple[i
     Kept are the calls of current verdicts and of answers, those of debates, whose pages replay them, and those of runs
     that have not ended. A call without its text is not reused: whoever asks the same again pays again.
     """
-    needed = _needed()
+    last = Call.objects.aggregate(last=Max("pk"))["last"] or 0
+    needed = bytearray(last + 1)
+    for model in (Verdict, EsiItem, Ask):
+        _mark(needed, model._default_manager.values_list("call_ids", flat=True).iterator(chunk_size=BATCH))
     calls = errors = looked_at = 0
     for batch in row_pages(_old_calls(older_than).only("status"), BATCH):
         looked_at += len(batch)
@@ -398,15 +401,6 @@ def _old_calls(older_than: datetime) -> QuerySet[Call]:
     ended = Q(run=None) | Q(run__status__in=[RunStatus.FINISHED, RunStatus.CANCELLED])
     replayed = Q(run__kind=RunKind.DEBATE, status=ReplyStatus.FINISHED)
     return Call.objects.filter(ended, finished_at__lt=older_than, pruned_at=None).exclude(replayed)
-
-
-def _needed() -> bytearray:
-    """Return one byte per call, 1 where a current verdict or an answer rests on it."""
-    last = Call.objects.aggregate(last=Max("pk"))["last"] or 0
-    needed = bytearray(last + 1)
-    for model in (Verdict, EsiItem, Ask):
-        _mark(needed, model._default_manager.values_list("call_ids", flat=True).iterator(chunk_size=BATCH))
-    return needed
 
 
 def _mark(needed: bytearray, call_id_lists: Iterable[list[int]]) -> None:

@@ -258,12 +258,8 @@ def _write(evaluator: RunEvaluator, part: Sequence[_NewScore]) -> None:
     for failure, responses in by_failure.items():
         status = TaskStatus.FAILED if failure else TaskStatus.DONE
         tasks.filter(response_id__in=responses).update(status=status, failure_kind=failure)
-    _note_progress(evaluator, len(part))
-
-
-def _note_progress(evaluator: RunEvaluator, count: int) -> None:
     begun = evaluator.options["rescoring"]
-    evaluator.options = {**evaluator.options, "rescoring": {**begun, "done": begun.get("done", 0) + count}}
+    evaluator.options = {**evaluator.options, "rescoring": {**begun, "done": begun.get("done", 0) + len(part)}}
     evaluator.save(update_fields=["options"])
 
 
@@ -277,8 +273,10 @@ def _check_begun(evaluator: RunEvaluator) -> None:
         raise RescoringRefused("Another person has started to recompute these scores; their options apply.")
 
 
-def _recount(evaluator: RunEvaluator) -> None:
-    """Set the counters of the evaluator and its run from the tasks, where it has tasks of its own."""
+@transaction.atomic
+def _end(evaluator: RunEvaluator, after: JsonObject, counts: tuple[int, int], at: datetime) -> None:
+    """Count again, store the options with their history, tell the audit log, and let reports know."""
+    _check_begun(evaluator)
     evaluator_tasks = RunTask.objects.filter(evaluator=evaluator)
     if evaluator_tasks.exists():
         RunEvaluator.objects.filter(pk=evaluator.pk).update(
@@ -289,13 +287,6 @@ def _recount(evaluator: RunEvaluator) -> None:
     Run.objects.filter(pk=evaluator.run_id).update(
         done=run_tasks.filter(status=TaskStatus.DONE).count(), failed=run_tasks.filter(status=TaskStatus.FAILED).count()
     )
-
-
-@transaction.atomic
-def _end(evaluator: RunEvaluator, after: JsonObject, counts: tuple[int, int], at: datetime) -> None:
-    """Count again, store the options with their history, tell the audit log, and let reports know."""
-    _check_begun(evaluator)
-    _recount(evaluator)
     begun = evaluator.options["rescoring"]
     before, actor = begun["before"], User.objects.filter(pk=begun.get("by")).first()
     entry = {"at": at.isoformat(), "by": actor.username if actor else "", "before": before, "after": dict(after)}

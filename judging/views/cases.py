@@ -148,7 +148,11 @@ def picture_response(data: bytes, media_type: str) -> HttpResponse:
 def case_edit(request: PageRequest, case_id: int) -> HttpResponse:
     """Show a case's grading to be edited; show the effect of an edit; then store it as a new version of the suite."""
     case = get_object_or_404(Case.objects.select_related("prompt__benchmark"), pk=case_id)
-    suite = _suite_of(request, case)
+    suite_id = whole_number(request.POST.get("suite") or request.GET.get("suite", ""))
+    place = benchmarks.place_of(case=case, suite_id=suite_id)
+    if place is None:
+        raise Http404("No suite has this case.")
+    suite = place.suite
     form = CaseEditForm(request.POST or None, case=case)
     context: JsonDict = {"case": case, "benchmark": case.prompt.benchmark, "suite": suite, "form": form}
     newest = benchmarks.newest_suite_of(case.prompt.benchmark)
@@ -171,14 +175,6 @@ def case_edit_trial(request: PageRequest, case_id: int, trial: str) -> HttpRespo
     return render(
         request, "judging/_case_effect.html", {"case": case, "trial": edit_trial, "effect": edit_trial.effect}
     )
-
-
-def _suite_of(request: PageRequest, case: Case) -> Suite:
-    suite_id = whole_number(request.POST.get("suite") or request.GET.get("suite", ""))
-    place = benchmarks.place_of(case=case, suite_id=suite_id)
-    if place is None:
-        raise Http404("No suite has this case.")
-    return place.suite
 
 
 def _effect(case: Case, form: CaseEditForm) -> JsonDict:
@@ -369,14 +365,6 @@ def _progress(upload: Upload) -> JsonDict:
     }
 
 
-def _option_fields(upload: Upload) -> list[tuple[str, str]]:
-    """Return the form fields that repeat the options of an upload."""
-    initial = options_initial(ImportOptions.of_json(upload.options))
-    names = [name for name in ImportOptionsForm.base_fields if initial.get(name) and name != "columns"]
-    pairs = [(name, _entered(initial[name])) for name in names]
-    return pairs + [("columns", f"{role}={column}") for column, role in initial["columns"]]
-
-
 RECORD_TITLES = {
     "scores": "Scores",
     "verdicts": "Verdicts of judges",
@@ -438,10 +426,13 @@ def _detail(request: PageRequest, upload: Upload, form: ImportOptionsForm | None
     errors = [problem for problem in upload.problems if problem.get("severity") == "error"]
     warnings = [problem for problem in upload.problems if problem.get("severity") != "error"]
     codes = {problem.get("code") for problem in errors}
+    initial = options_initial(ImportOptions.of_json(upload.options))
+    names = [name for name in ImportOptionsForm.base_fields if initial.get(name) and name != "columns"]
+    pairs = [(name, _entered(initial[name])) for name in names]
     context = {
         **_progress(upload),
         "preview": _shown_preview(upload),
-        "kept_options": _option_fields(upload),
+        "kept_options": pairs + [("columns", f"{role}={column}") for column, role in initial["columns"]],
         "rubric_field": _rubric_field(upload),
         "new_name": upload.options.get("benchmark", "") if NEAR_NAME.code in codes else "",
         "can_leave_rows_out": not codes.isdisjoint(rule.code for rule in ROW_ERRORS),

@@ -108,7 +108,10 @@ def judge_detail(request: PageRequest, judge_id: int) -> HttpResponse:
     """Show a judge: what it is, its versions with their figures, and the runs that used it."""
     judge = _judge(judge_id)
     page = page_of(request, judge_uses.runs_of(judge))
-    context = {"page_obj": page, "facts": _option_words(judge)}
+    kind = judge_kind(judge.kind)
+    values = kind.complete_options(judge.options)
+    shown = [option for option in kind.options if option.name not in kind.idle(values)]
+    context = {"page_obj": page, "facts": [(option.title, option.word_for(values[option.name])) for option in shown]}
     return render(request, "judging/judge_detail.html", _context(judge) | context)
 
 
@@ -129,14 +132,6 @@ def judge_prompts(request: PageRequest, judge_id: int) -> HttpResponse:
     return render(request, "judging/judge_prompts.html", _context(judge) | context)
 
 
-def _option_words(judge: Judge) -> list[tuple[str, str]]:
-    """Return each option of a judge that has an effect, with its value in words."""
-    kind = judge_kind(judge.kind)
-    values = kind.complete_options(judge.options)
-    shown = [option for option in kind.options if option.name not in kind.idle(values)]
-    return [(option.title, option.word_for(values[option.name])) for option in shown]
-
-
 def _differences(before: judge_uses.PromptUse, after: judge_uses.PromptUse) -> list[JsonDict]:
     """Return every text that the two versions do not share, with the words marked where they can be compared."""
     names = dict.fromkeys([*before.texts, *after.texts])
@@ -151,7 +146,7 @@ def _differences(before: judge_uses.PromptUse, after: judge_uses.PromptUse) -> l
 @action_page(try_judge, form_view)
 def judge_try(request: PageRequest, judge_id: int) -> HttpResponse:
     """Try a judge on a response of a suite: the one the address names, else the judge's; a worker asks."""
-    judge = _own_judge(judge_id)
+    judge = get_object_or_404(own_judges(), pk=judge_id)
     suites = judge_uses.suites_to_try()
     key = whole_number(request.GET.get("suite", ""))
     suite = next((each for each in suites if each.pk == key), None) or judge_uses.suite_to_try(judge, suites)
@@ -208,11 +203,6 @@ def _prompts(judge: Judge | None, kind: str) -> dict[str, object]:
 
 def _judge(judge_id: int) -> Judge:
     return get_object_or_404(Judge.objects.select_related("endpoint"), pk=judge_id)
-
-
-def _own_judge(judge_id: int) -> Judge:
-    """Return a judge that can be asked here; one that was imported has no such page."""
-    return get_object_or_404(own_judges(), pk=judge_id)
 
 
 def _context(judge: Judge) -> JsonDict:

@@ -126,7 +126,10 @@ def filled_form(action: Action[Subject, Filled], subject: Subject, entered: Json
         raise InvalidInput.of(first_form)
     first = first_form.cleaned_data
     data, errors = _page_data(action.noun, action.form(subject, first, None), entered)
-    files = _page_files(action.fields, entered)
+    files: PageFiles = MultiValueDict()
+    for name, field in action.fields.items():
+        if isinstance(field, forms.FileField) and entered.get(name):
+            files.setlist(name, entered[name])
     return _with_errors(action.form(subject, first, data, files), errors | _surplus_files(action.fields, files))
 
 
@@ -138,15 +141,6 @@ def _surplus_files(fields: Mapping[str, forms.Field], files: PageFiles) -> dict[
         for name in single
         if len(given := files.getlist(name)) > 1
     }
-
-
-def _page_files(fields: Mapping[str, forms.Field], entered: JsonObject) -> PageFiles:
-    """Return the files that are entered."""
-    files: PageFiles = MultiValueDict()
-    for name, field in fields.items():
-        if isinstance(field, forms.FileField) and entered.get(name):
-            files.setlist(name, entered[name])
-    return files
 
 
 def first_entries(action: Action[Any, Any], entered: JsonObject) -> JsonDict:

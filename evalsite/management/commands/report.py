@@ -88,16 +88,12 @@ class Command(JsonCommand):
         if options["as_json"]:
             self.stdout.write(json.dumps({**report.facts(shown), **facts}, ensure_ascii=False, default=str))
         else:
-            self._print_table(report, shown, options)
+            for text in printed_table(report, shown, options):
+                self.stdout.write(text, ending="")
+            others = [name for name in report.table_names if name != (options["table"] or report.table_names[0])]
+            if others and not any(options[name] for name in PRINTED_FORMATS):
+                self.stderr.write(f"Other tables (--table): {', '.join(others)}. All figures: --json.")
         end_by(self.outcomes)
-
-    def _print_table(self, report: Report[Any], shown: Any, options: JsonDict) -> None:
-        """Print one table, and, where it is for people, say which others there are."""
-        for text in printed_table(report, shown, options):
-            self.stdout.write(text, ending="")
-        others = [name for name in report.table_names if name != (options["table"] or report.table_names[0])]
-        if others and not any(options[name] for name in PRINTED_FORMATS):
-            self.stderr.write(f"Other tables (--table): {', '.join(others)}. All figures: --json.")
 
     def _apply(self, gate: Gate, board: GatedBoard) -> JsonDict:
         """Apply the rules for a pipeline to a leaderboard, and return what became of them."""

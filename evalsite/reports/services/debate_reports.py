@@ -334,6 +334,7 @@ def _pairs(evaluators: Sequence[Evaluator], view: View) -> list[ReportContent]:
     rows = []
     for first, second, difference in differences:
         p_value = next(adjusted) if isinstance(difference, Inference) else None
+        each = first.cost_per_decision, second.cost_per_decision
         rows.append(
             {
                 "first": first.name,
@@ -343,7 +344,7 @@ def _pairs(evaluators: Sequence[Evaluator], view: View) -> list[ReportContent]:
                 "p_value": difference.p_value if isinstance(difference, Inference) else None,
                 "holm_p": p_value,
                 "separated": p_value is not None and p_value <= SIGNIFICANT,
-                "cost_difference": _cost_difference(first, second),
+                "cost_difference": None if each[0] is None or each[1] is None else each[0] - each[1],
             }
         )
     return rows
@@ -354,12 +355,6 @@ def _difference(first: Evaluator, second: Evaluator, view: View) -> Inference | 
         has_debate = "debate" in (first.kind, second.kind)
         return difference_with_people(first.labels, second.labels, view.debates, view.verdicts, decided_only=has_debate)
     return accuracy_difference(first.labels, second.labels, view.outcomes, view.cases)
-
-
-def _cost_difference(first: Evaluator, second: Evaluator) -> float | None:
-    """Return how much more one decision of the first costs, in USD."""
-    each = first.cost_per_decision, second.cost_per_decision
-    return None if each[0] is None or each[1] is None else each[0] - each[1]
 
 
 def _size(subject_id: int, options: Options) -> int:

@@ -186,7 +186,8 @@ def _add_baselines(evaluators: dict[str, Evaluator], view: View, sets: Mapping[i
         subjects[b, a, criterion].append((debate.pk, -1))
     counted: dict[str, dict[int, tuple[DebateDecision, int]]] = defaultdict(dict)  # of each debate the newest
     for decision in decisions_of(rivals):
-        counted[method_name(decision.debate_set)] |= {
+        times = f" ×{decision.debate_set.samples}" if decision.debate_set.samples > 1 else ""
+        counted[f"{Method(decision.debate_set.method).label}{times}: {', '.join(decision.debate_set.judges)}"] |= {
             debate_id: (decision, sign) for debate_id, sign in subjects.get(decision.subject, ())
         }
     for name, by_debate in counted.items():
@@ -202,12 +203,6 @@ def _add_baselines(evaluators: dict[str, Evaluator], view: View, sets: Mapping[i
             evaluator.decide(decision.stored_verdict, decision.calls, decision.cost)
             for agent in decision.agents:
                 evaluator.read(agent.statuses, agent.disagreements)
-
-
-def method_name(debate_set: SetFacts) -> str:
-    """Return what a baseline is called: its method, how often it asks, and its judges."""
-    times = f" ×{debate_set.samples}" if debate_set.samples > 1 else ""
-    return f"{Method(debate_set.method).label}{times}: {', '.join(debate_set.judges)}"
 
 
 def _add_scores(evaluators: dict[str, Evaluator], view: View) -> None:

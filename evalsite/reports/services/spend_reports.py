@@ -426,7 +426,8 @@ def _day_names(report: SpendReport, keys: Sequence[int]) -> dict[int, SpendName]
 
 
 def _run_names(report: SpendReport, keys: Sequence[int]) -> dict[int, SpendName]:
-    names_by_run = named_runs(keys)
+    runs = Run.objects.filter(pk__in=keys) if len(keys) <= CHUNK else Run.objects.all()
+    names_by_run = dict(runs.values_list("pk", "name"))
     named = {
         key: SpendName(names_by_run.get(key, "Deleted run"), f"run {key}", str(key), key in names_by_run)
         for key in keys
@@ -592,12 +593,6 @@ def asking_evaluators() -> list[RunEvaluator]:
 def run_facts() -> dict[int, tuple[str, int]]:
     """Return the kind of each run, and the key of the person who started it."""
     return {pk: (kind, person or NOBODY) for pk, kind, person in Run.objects.values_list("pk", "kind", "created_by_id")}
-
-
-def named_runs(keys: Sequence[int]) -> dict[int, str]:
-    """Return the names of all runs, or of these where they are few."""
-    runs = Run.objects.filter(pk__in=keys) if len(keys) <= CHUNK else Run.objects.all()
-    return dict(runs.values_list("pk", "name"))
 
 
 def named_endpoints() -> dict[int, tuple[str, str]]:

@@ -63,7 +63,10 @@ def agreed_answer(part: FormQuestion, values: Sequence[Answer]) -> Answer | None
     if not values:
         return None
     if part.kind is Kind.CHOICES:
-        return _by_option(part, values)
+        marks = {option: sum(isinstance(row, list) and option in row for row in values) for option in part.scale.labels}
+        if any(2 * count == len(values) for count in marks.values()):
+            return None
+        return sorted(option for option, count in marks.items() if 2 * count > len(values)) or None
     if part.kind is Kind.RANKING:
         return _ranking(part, values)
     if part.kind is Kind.SPANS:
@@ -75,14 +78,6 @@ def agreed_answer(part: FormQuestion, values: Sequence[Answer]) -> Answer | None
         return _number(numbers, step=part.scale.step or 0)
     leading = max(values, key=values.count)
     return leading if 2 * values.count(leading) > len(values) else None
-
-
-def _by_option(part: FormQuestion, values: Sequence[Answer]) -> Answer | None:
-    """Return the options that more than half marked; None where half did of one, or more than half of none."""
-    marks = {option: sum(isinstance(row, list) and option in row for row in values) for option in part.scale.labels}
-    if any(2 * count == len(values) for count in marks.values()):
-        return None
-    return sorted(option for option, count in marks.items() if 2 * count > len(values)) or None
 
 
 def _ranking(part: FormQuestion, values: Sequence[Answer]) -> Answer | None:

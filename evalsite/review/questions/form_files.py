@@ -183,7 +183,11 @@ def _about(node: Node, kind: Kind) -> JsonDict:
     if not _is_so(node, "required", otherwise=True):
         row["required"] = False
     if "per" in node.fields:
-        row["per"] = _per(node, kind)
+        if _text(node, "per", TEXT_LIMIT) != "response":
+            raise _wrong(node.fields["per"], "Write “per: response” to ask the question of each response.")
+        if kind in NOT_PER_RESPONSE:
+            raise _wrong(node.fields["per"], NOT_PER_RESPONSE[kind])
+        row["per"] = "response"
     return row
 
 
@@ -219,14 +223,6 @@ def _is_so(node: Node, name: str, *, otherwise: bool) -> bool:
     if value is not None and not isinstance(value.content, bool):
         raise _wrong(value, f"“{name}” must be true or false.")
     return otherwise if value is None else bool(value.content)
-
-
-def _per(node: Node, kind: Kind) -> str:
-    if _text(node, "per", TEXT_LIMIT) != "response":
-        raise _wrong(node.fields["per"], "Write “per: response” to ask the question of each response.")
-    if kind in NOT_PER_RESPONSE:
-        raise _wrong(node.fields["per"], NOT_PER_RESPONSE[kind])
-    return "response"
 
 
 NOT_PER_RESPONSE = {

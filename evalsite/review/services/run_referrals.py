@@ -645,24 +645,19 @@ def _follow_retries(queue: Queue, debate_set: DebateSet, draw: Mapping[str, floa
 
 def _debate_facts(debate: Debate, draw: Mapping[str, float], shuffle: int) -> Facts:
     key = debate.case.key
-    return Facts(
-        key=key,
-        is_debate=True,
-        debate_rounds=debate.round_count if debate.status == DebateStatus.UNRESOLVED else None,
-        votes=_last_votes(debate),
-        verdict_status="failed" if debate.status == DebateStatus.FAILED else "",
-        audit_probability=draw.get(key),
-        shuffle=shuffle,
-    )
-
-
-def _last_votes(debate: Debate) -> tuple[int | None, ...]:
-    """Return what each agent said last, in the order of their numbers."""
     agents = sorted(debate.agents.all(), key=lambda agent: agent.number)
     last_statements = [
         max(agent.statements.all(), key=lambda statement: statement.round, default=None) for agent in agents
     ]
-    return tuple(statement.verdict for statement in last_statements if statement is not None)
+    return Facts(
+        key=key,
+        is_debate=True,
+        debate_rounds=debate.round_count if debate.status == DebateStatus.UNRESOLVED else None,
+        votes=tuple(statement.verdict for statement in last_statements if statement is not None),
+        verdict_status="failed" if debate.status == DebateStatus.FAILED else "",
+        audit_probability=draw.get(key),
+        shuffle=shuffle,
+    )
 
 
 @transaction.atomic

@@ -99,7 +99,12 @@ class GenericJudge(AskingJudge):
         key = nodes[0].key
         if scale is None or scale.kind == "boolean":
             return {"1": {"nodes": {key: True}}, "0": {"nodes": {key: False}}}
-        return _ordinal_labels(key, scale)
+        low, high = scale.minimum, scale.maximum
+        if low is None or high is None or scale.step not in (None, 1, 1.0) or low != int(low):
+            return {}
+        if not 0 <= low <= high < SHORT_SCALE:
+            return {}
+        return {str(number): {"nodes": {key: number}} for number in range(int(low), int(high) + 1)}
 
     def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore:
         """Return the score of the tree; with one criterion picked, that criterion's value."""
@@ -112,16 +117,6 @@ class GenericJudge(AskingJudge):
         tree = score_tree(rubric, {**computed, **value["nodes"]}, facts)
         detail = {"missing": list(tree.missing), "deciding": tree.deciding}
         return JudgeScore(tree.score, full_score(rubric), (*tree.flags, *flags), detail)
-
-
-def _ordinal_labels(key: str, scale: ScaleSpec) -> dict[str, dict[str, dict[str, int]]]:
-    """Return the values of a scale of which each is one digit; empty for other scales."""
-    low, high = scale.minimum, scale.maximum
-    if low is None or high is None or scale.step not in (None, 1, 1.0) or low != int(low):
-        return {}
-    if not 0 <= low <= high < SHORT_SCALE:
-        return {}
-    return {str(number): {"nodes": {key: number}} for number in range(int(low), int(high) + 1)}
 
 
 def _computed(rubric: NodeSpec, response: str) -> tuple[dict[str, bool], tuple[str, ...]]:

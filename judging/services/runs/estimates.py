@@ -63,15 +63,10 @@ def seconds_at(target: Target, *, latency: float, calls: int, tokens: int, threa
         return 0.0
     at_once = max(1, min(threads, target.config.max_concurrency))
     steps = max(-(-calls // at_once), in_turn)
-    return max(float(steps * latency), _seconds_by_rates(target, calls, tokens))
-
-
-def _seconds_by_rates(target: Target, calls: int, tokens: int) -> float:
-    """Return how long rate limits make so many calls and tokens take: the first of them go at once."""
     limits = target.config.rate_limits
     demands = ((limits.requests, calls), (limits.tokens, tokens))
     windows = [-(-amount // limit) - 1 for limit, amount in demands if limit and amount]
-    return WINDOW_SECONDS * max(windows, default=0)
+    return max(float(steps * latency), WINDOW_SECONDS * max(windows, default=0))
 
 
 def latency_of(target: Target) -> float | None:
