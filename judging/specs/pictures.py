@@ -188,6 +188,8 @@ IMAGE_FIELDS = ("image", "images")
 RESPONSE_IMAGE_FIELDS = ("response_image", "response_images")
 NAMED = 5  # unused files that a remark lists
 _DATA_URI = re.compile(r"data:([\w.+/-]*)((?:;[\w.+=-]+)*),", re.IGNORECASE)
+_BEGINNINGS = {"iVBORw0KGgo": "png", "/9j/": "jpeg", "R0lGOD": "gif", "UklGR": "webp"}  # of images in base64
+_BASE64 = re.compile(rf"({'|'.join(_BEGINNINGS)})[A-Za-z0-9+/\s]{{40,}}=*\s*")
 _DIGEST = re.compile(r"(?:^|/)([0-9a-f]{64})\.(?:png|jpg)$")
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
@@ -234,7 +236,8 @@ def read_images(bundle: Bundle, findings: Findings, source: ImageSource, values:
 
 def holds_data_uri(name: str, value: object) -> bool:
     """Return whether a field of images holds the bytes of one, which are no detail to keep as text."""
-    return name in (*IMAGE_FIELDS, *RESPONSE_IMAGE_FIELDS) and "data:image/" in str(value).lower()
+    is_image = name in (*IMAGE_FIELDS, *RESPONSE_IMAGE_FIELDS)
+    return is_image and bool("data:image/" in str(value).lower() or _BASE64.fullmatch(str(value)))
 
 
 def report_unused_images(bundle: Bundle, findings: Findings) -> None:
@@ -262,6 +265,8 @@ class _ImageReader:
                 BAD_IMAGE_FIELD, self.source.file, self.source.location, "This does not name an image.", shorten(entry)
             )
             return None
+        if match := _BASE64.fullmatch(name):
+            name = f"data:image/{_BEGINNINGS[match[1]]};base64,{name}"
         if name[:5].lower() == "data:":
             return self._of_data_uri(name, alt)
         if _ADDRESS.match(name):

@@ -37,7 +37,7 @@ _STOPS = ("stop_reason", "stopReason", "finish_reason", "done_reason", "incomple
 _ONE_TURN = ("message", "output.message")  # where APIs without choices have it
 _ENTRIES = (("choices", {"message", "text"}), ("candidates", {"content"}), ("output", {"type"}), ("content", {"type"}))
 _IDS = ("id", "key")
-_OF_REPLIES = frozenset(  # fields of a reply
+OF_REPLIES = frozenset(  # fields of a reply
     {*_IDS, "object", "type", "role", "model", "modelVersion", "choices", "candidates", "output", "message"}
     | {"content", "usage", "usageMetadata", "eval_count", "error", *_STOPS, "incomplete_details", "stop_sequence"}
 )
@@ -104,7 +104,7 @@ def are_replies(part: Part) -> bool:
 def asks_beside(part: Part) -> bool:
     """Return whether the first of replies says what was asked, or of which case it is."""
     body = part.sample[0].fields if part.is_records and part.sample else part.document
-    said = [name for name, value in body.items() if name not in _OF_REPLIES and isinstance(value, str | list)]
+    said = [name for name, value in body.items() if name not in OF_REPLIES and isinstance(value, str | list)]
     return any(rank(name, role) for name in said for role in (Holds.CASE, Holds.PROMPT, Holds.TURNS))
 
 
@@ -116,7 +116,7 @@ def replies_apart(part: Part) -> Part:
             own: JsonDict = {}
             reply: JsonDict = {}
             for name, value in row.fields.items():
-                (reply if name in _OF_REPLIES and name not in _IDS else own)[name] = value
+                (reply if name in OF_REPLIES and name not in _IDS else own)[name] = value
             yield Row(row.at, own | {"response": reply})
 
     return with_rows(part, rows)

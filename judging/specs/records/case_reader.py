@@ -18,6 +18,7 @@ from judging.specs.records.values import (
     as_count,
     as_id,
     as_number,
+    beside_text,
     content_text,
     details,
     exchanges,
@@ -32,7 +33,7 @@ from judging.specs.records.values import (
     texts,
     user_turns,
 )
-from judging.specs.turns import content_of, role_of
+from judging.specs.turns import content_of, raw_role_of, role_of
 
 DETAILS_OF_CASES = (Holds.SCENARIO, Holds.SPLIT, Holds.CHOICES, Holds.IMAGE)
 _OF_CASES = (
@@ -189,7 +190,11 @@ class CaseReader:
     def _row(self, place: Place, fields: JsonObject, id_: str, choices: Choices) -> CaseRecord:
         row = CaseRecord(key=id_)
         self._set_question(place, fields, row)
-        row.context = [text for name in self.contexts for text in texts(fields.get(name))]
+        for name in self.contexts:
+            passages = [(entry, texts([entry])) for entry in listed(parsed(fields.get(name)))]
+            row.context += texts(fields.get(name))
+            if any(beside := [beside_text(entry, *text) for entry, text in passages if text]):
+                row.metadata[name] = beside
         said = self.mapping.all(*RESPONDS, Holds.LABEL, Holds.LABELS_OF, Holds.SCORE)
         row.adds_context = all(is_missing(fields.get(name)) for name in said)
         row.asks_of = sorted(text for _, text in choices)
@@ -219,7 +224,9 @@ class CaseReader:
         """Set what is asked: turns, or a prompt below an instruction; a system's text is a turn before it."""
         asked = in_one_list(exchanges(parsed(self.value(fields, Holds.TURNS))))
         if isinstance(asked, list) and not is_messages(asked) and any(isinstance(turn, dict | list) for turn in asked):
-            self.collector.bad_row(place, f"The turns in {self.one[Holds.TURNS]} do not say who speaks.")
+            speakers = ", ".join(dict.fromkeys(filter(None, map(raw_role_of, objects(asked)))))
+            why = f"are of {speakers}: write user for who asks, and assistant for the system" if speakers else ""
+            self.collector.bad_row(place, f"The turns in {self.one[Holds.TURNS]} {why or 'do not say who speaks'}.")
         last = self._prompt(fields, row) if self.one[Holds.PROMPT] or not asked else ""
         if not isinstance(asked, list) or not asked:
             asked = last

@@ -159,6 +159,7 @@ class _Resolver(ColumnQuestions):
             return
         by_key = {names.compared(names.system_of_responses(name) or name): name for name in self.free()}
         both = names.responses_beside(by_key)
+        self.ask_whose_letters(both)
         are_attempts = self.strong(Holds.SYSTEM) and names.are_numbered(both)
         if are_attempts and not (self._preferences() or self.choosing()):
             self._give(Holds.RESPONSES_OF, both)  # attempts of the system that each row names

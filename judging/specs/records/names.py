@@ -360,7 +360,7 @@ _UNSPACED_ANSWERS = "|".join(sorted(ANSWERS & _UNSPACED))
 _RESPONSE_OF = re.compile(rf"(.{{2,}}?)(?:[_. -](?:{_SPACED_ANSWERS})s?|[_. -]?(?:{_UNSPACED_ANSWERS}))", re.IGNORECASE)
 _SYSTEM_BEHIND = re.compile(r"[_. -](?:model|system|bot|chatbot|assistant|llm|ai|ki)$", re.IGNORECASE)
 _OF_RESPONSES = re.compile(  # "responses.ours", "response.gpt-4o", "answer_gpt-4o"
-    r"(?:model_)?(?:responses|outputs|completions|generations|predictions|answers)\.(?=.)"
+    r"(?:(?:model|system|llm|agent)_)?(?:responses|outputs|completions|generations|predictions|answers)\.(?=.)"
     rf"|(?P<one>{'|'.join(_MADE)}|{_SPACED_ANSWERS}|{_UNSPACED_ANSWERS})[_. -](?={_MODEL.pattern})",
     re.IGNORECASE,
 )
@@ -526,7 +526,8 @@ def is_score(name: str) -> bool:
 def is_opinion(name: str, value: object) -> bool:
     """Return whether an entry of an object is a score or a preference: {"score": 4}, {"winner": "A"}."""
     is_chosen = isinstance(value, str) and (chooses(name) or compared(name) == "choice")
-    return is_chosen or ((is_score(name) or is_rating(name)) and as_number(value) is not None)
+    is_graded = (is_score(name) or is_rating(name)) and not is_number_of(name)
+    return is_chosen or (is_graded and as_number(value) is not None)
 
 
 _RATINGS = frozenset({"rating", "label", "score", "grade", "mark", "stars", "feedback", "verdict"})

@@ -268,6 +268,16 @@ class OpinionQuestions(ColumnRoles):
             hint = f"If so, {' '.join(['{}'] * len(choosing))}; if not, {{}}."
             self.ask_role("unknown-ranks", message, hint, *choosing, (Holds.DETAIL, said))
 
+    def ask_whose_letters(self, both: Sequence[str]) -> None:
+        """Ask where texts under A and B may be choices, as the letter of one of them is the answer of each row."""
+        letters = {name.casefold() for name in both if names.letter_of_choice(name)[1]}
+        named = [*self.strong(Holds.REFERENCE), *self.named(Holds.ANSWER)] if letters else []
+        for right in [name for name in named if {*map(str.casefold, self.columns[name].distinct)} <= letters][:1]:
+            message = f"{' and '.join(both)} may be choices, of which {right} is the right one, or two responses."
+            choices = (Holds.CHOICES, both), (Holds.REFERENCE, [right])
+            sides = (Holds.RESPONSE_A, both[:1]), (Holds.RESPONSE_B, both[1:]), (Holds.PREFERENCE, [right])
+            self.ask_role("two-roles", message, "If choices, {} {}; if responses, {} {} {}.", *choices, *sides)
+
     def turn_sides(self, systems: Sequence[str]) -> None:
         """Put the response first whose header the column of the first system names; ask where it names either."""
         a, b = self.mapping.one(Holds.RESPONSE_A), self.mapping.one(Holds.RESPONSE_B)
@@ -313,7 +323,8 @@ class OpinionQuestions(ColumnRoles):
 
     def ask_about_opinions(self) -> None:
         """Ask where objects beside responses hold scores or preferences, which only a path reads."""
-        for name in self.free():
+        responses = self.mapping.all(Holds.RESPONSE)
+        for name in [*self.free(), *responses]:
             found = dict.fromkeys(path for value in self.columns[name].values for path in opinions_in(value, name))
             if found and self.mapping.why.get(name) != CHOSEN and not names.is_in_scores(name):
                 said = (at(value, path) for value in self.columns[name].values for path in found)
@@ -321,7 +332,11 @@ class OpinionQuestions(ColumnRoles):
                 role = Holds.PREFERENCE if self.has(Holds.RESPONSE_A) else role
                 paths = [f"{name}.{path}" for path in found]
                 message = f"{name} holds objects with what seem to be opinions: {', '.join(found)}."
-                self.ask_role("object-in-role", message, IF_SO, (role, paths), (Holds.DETAIL, [name]))
+                kept = [(Holds.RESPONSE, [name])] if name in responses else []
+                hint = IF_SO.replace("{}", "{} {}", len(kept))
+                self.ask_role(
+                    "object-in-role", message, hint, (role, paths), *kept, *(kept or [(Holds.DETAIL, [name])])
+                )
 
     def is_of_sides(self, name: str) -> bool:
         """Return whether the values of a column may be sides of a pair."""
@@ -560,7 +575,7 @@ def opinions_in(value: object, name: str = "") -> Iterator[str]:
     is_rated = is_rated or names.is_rating(name.rstrip("s"))
     for key, entry in entries.items():
         if isinstance(entry, dict):
-            yield from (f"{key}.{inner}" for inner in entry if names.is_opinion(inner, entry[inner]))
+            yield from (f"{key}.{inner}" for inner in opinions_in(entry, key))
         elif names.is_opinion(key, entry) or (is_rated and _may_rate(key, entry)):
             yield key
 

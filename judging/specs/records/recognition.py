@@ -29,7 +29,7 @@ from judging.specs.records.files.part_reading import read_parts
 from judging.specs.records.names import Holds, is_id
 from judging.specs.records.parts import Form, Part, RecordOptions, Row, UploadParts
 from judging.specs.records.shapes import COMPANION, Shape, Taken, best
-from judging.specs.records.tables import TABLE, columns
+from judging.specs.records.tables import TABLE
 from judging.specs.records.tools import ALL
 
 T = TypeVar("T")
@@ -274,7 +274,7 @@ def _is_told(part: Part, upload: UploadParts) -> bool:
     """Return whether the person said what columns of a part are, or what its preferences mean."""
     if any(_is_column(name, part, upload) for name in upload.options.columns):
         return True
-    return bool(upload.options.meanings) and Holds.RESPONSE_A in {use.role for use in columns(part, upload)}
+    return bool(upload.options.meanings) and Holds.RESPONSE_A in resolve(part, upload).roles.values()
 
 
 def _shape_of(part: Part, upload: UploadParts, findings: Findings) -> Shape | None:

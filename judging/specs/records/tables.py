@@ -10,6 +10,7 @@ from evalsite.base.types import JsonDict, JsonObject, as_text
 from judging.specs.files.findings import shorten
 from judging.specs.records import names, preferences
 from judging.specs.records.api_replies import (
+    OF_REPLIES,
     error_in,
     failure_in,
     is_api_reply,
@@ -58,6 +59,7 @@ from judging.specs.records.values import (
     are_texts,
     as_count,
     as_id,
+    beside_text,
     conversation,
     finite,
     is_messages,
@@ -74,11 +76,6 @@ _KEPT = Holds.DETAIL, Holds.COST, Holds.TIME, Holds.ROW_ID, Holds.TOKENS, Holds.
 _GIVEN_BY = (Holds.RATER, Holds.LABELS_OF, Holds.JUDGE)
 _OF_RESPONSE = (Holds.SYSTEM, *names.ATTEMPTS)  # beside its case
 _SIDES = ((Holds.RESPONSE_A, Holds.SYSTEM_A, Choice.A), (Holds.RESPONSE_B, Holds.SYSTEM_B, Choice.B))
-
-
-def columns(part: Part, upload: UploadParts) -> list[ColumnUse]:
-    """Return what each column of a table is read as."""
-    return resolve(part, upload).uses()
 
 
 def stage_of(uses: Sequence[ColumnUse]) -> int:
@@ -124,7 +121,7 @@ TABLE = Shape(
     "a table whose columns are read by their names and values",
     rank=0,
     reads=reads,
-    columns=columns,
+    columns=lambda part, upload: resolve(part, upload).uses(),
     stage_of=stage_of,
 )
 
@@ -460,17 +457,19 @@ class _Reader:
             return
         if row.system == self.system:
             self._warn_of_name()
-        value = texts_of(value)
+        entries, value = listed(value) or [value], texts_of(value)
         if not are_texts(value) or row.attempt is not None:
+            row.metadata = beside_text(entries[0], value, OF_REPLIES) | row.metadata
             yield set_reply(row, value)
             return
-        replies = value if isinstance(value, list) else []
+        replies = listed(value)
         asked = self.collector.prompt_messages(case) if len(replies) > 1 else []
         questions = [{"role": "user", "content": text_of(turn)} for turn in asked if turn["role"] == "user"]
         if len(questions) == len(replies) > 1:
             yield replace(row, messages=conversation(questions, replies))
         else:
-            yield from (replace(row, text=text) for text in replies)
+            for entry, text in zip(entries, replies, strict=True):
+                yield replace(row, text=as_text(text), metadata=beside_text(entry, text, OF_REPLIES) | row.metadata)
 
     def _api_replies(self, place: Place, body: JsonObject, row: ResponseRecord) -> Iterator[ResponseRecord]:
         """Yield the responses in a reply of an API, which may name the model that the row does not."""

@@ -302,6 +302,12 @@ def reply_in(value: object) -> str | None:
     return found if isinstance(found, str) else None
 
 
+def beside_text(entry: object, text: object, read: Collection[str] = ()) -> JsonDict:
+    """Return what an object has beside its text and what is read, to be kept as details; nothing of other values."""
+    inner = entry.items() if isinstance(entry, dict) and isinstance(text, str) else ()
+    return details({key: value for key, value in inner if text not in (value, reply_in({key: value}))}, read)
+
+
 def first_text(*values: object) -> str:
     """Return the first value that is a text and not empty."""
     return next((value for value in values if isinstance(value, str) and value), "")

@@ -15,6 +15,7 @@ from judging.specs.pictures import (
     ImageSource,
     PictureRefused,
     encode_picture,
+    holds_data_uri,
     media_type_of,
     read_images,
     read_picture,
@@ -119,9 +120,12 @@ def test_read_images_finds_a_bare_name_in_any_folder_if_it_is_the_only_one() -> 
 def test_read_images_takes_paths_lists_and_data_uris_once_each() -> None:
     bundle, findings = Bundle(FILES), Findings()
     entries: list[Any] = ["images/1.png", {"path": "2.jpg", "alt": "A green field"}, image_files.data_uri(RED)]
+    bare = image_files.data_uri(RED).partition(",")[2]  # as tables of benchmarks have them
 
     images = read_images(bundle, findings, PLACE, ["", None, entries])
 
+    assert read_images(bundle, findings, PLACE, [bare]) == images[2:]
+    assert holds_data_uri("image", bare)
     red, green = (shelf_of(bundle).files[image.digest] for image in images[:2])
     assert images == [
         ImageSpec(red.digest, "image/png", 40, 20, name="images/1.png"),

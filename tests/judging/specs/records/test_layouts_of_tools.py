@@ -87,10 +87,36 @@ SAID = ASKED | {"model": "oak", "response": "So it is."}
         ({"info": {"post": "It rained all day."}, "summary": {"text": "It rained."}}, ("prompt=info.post",)),
         (ASKED | {"answers": [{"text": "So it is.", "pm_score": 3}]}, ("reference=answers",)),
         (ASKED | {"score": [8, 7]}, ("detail=score",)),
+        (ASKED | {"A": "So it is.", "B": "It is not.", "answer": "A"}, ("choices=A", "choices=B", "reference=answer")),
+        (ASKED | {"output": {"text": "So it is.", "scores": {"em": 1}}}, ("score=output.scores.em", "response=output")),
     ],
 )
 def test_resolve_offers_first_what_a_layout_means(row: JsonDict, expected: tuple[str, ...]) -> None:
     assert answers(lines(row))[0] == expected
+
+
+def test_reads_keeps_what_objects_have_beside_their_texts() -> None:
+    context = [{"title": "Elbe", "text": "It is long."}]
+    row = {"prompt": "Which?", "contexts": context, "model": "oak", "output": {"text": "The Elbe.", "sources": ["s1"]}}
+
+    document = read(lines(row), "t.jsonl")
+
+    assert document["cases"] == [case("1", "Which?", contexts=[{"title": "Elbe"}]) | {"context": ["It is long."]}]
+    assert document["responses"] == [response("oak", "The Elbe.", metadata={"sources": ["s1"]})]
+
+
+def test_reads_takes_texts_by_system_under_any_word_for_systems() -> None:
+    row = {"prompt": "Which?", "system_outputs": {"oak": "The Elbe.", "elm": "The Oder."}}
+
+    assert read(lines(row), "t.jsonl")["responses"] == [response("oak", "The Elbe."), response("elm", "The Oder.")]
+
+
+def test_reads_says_which_speakers_it_does_not_know() -> None:
+    turns = [{"role": "student", "content": "Why?"}, {"role": "tutor", "content": "So."}]
+
+    assert refused(lines({"messages": turns}), "t.jsonl")[0].startswith(
+        "t.jsonl, line 1: The turns in messages are of student, tutor: write user for who asks, and assistant for"
+    )
 
 
 def test_reads_takes_lists_of_labels_for_those_of_raters_by_place() -> None:
