@@ -653,7 +653,9 @@ def _report_hidden(sheet: Sheet, findings: Findings) -> None:
     """Warn of rows and columns that were read although nobody sees them in the spreadsheet."""
     rows, columns = sheet.facts.hidden_rows, sheet.facts.hidden_columns
     if rows:
-        message = f"{_counted(len(rows), 'hidden row')} of the sheet {sheet.name!r} were read like the others."
+        message = (
+            f"{len(rows):,} hidden row{'s' * (len(rows) > 1)} of the sheet {sheet.name!r} were read like the others."
+        )
         shown = ", ".join(str(row) for row in rows[:LISTED]) + (" …" if len(rows) > LISTED else "")
         findings.warning(f"{sheet.name}!{rows[0]}", "hidden-rows", message, offending=shown, hint=HIDDEN)
     if columns:
@@ -663,10 +665,6 @@ def _report_hidden(sheet: Sheet, findings: Findings) -> None:
         ]
         message = f"Hidden columns of the sheet {sheet.name!r} were read like the others: {', '.join(names)}."
         findings.warning(f"{sheet.name}!{names[0]}", "hidden-columns", message, offending=", ".join(names), hint=HIDDEN)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 @dataclass(frozen=True, slots=True)

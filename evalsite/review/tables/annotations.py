@@ -72,9 +72,11 @@ def said_in(task: JsonObject, annotation: JsonDict, form: OwnForm) -> tuple[str,
     for result in map(object_of, results if isinstance(results, list) else ()):
         control, kind, value = str(result.get("from_name")), str(result.get("type")), object_of(result.get("value"))
         part = parts.get(control) or parts.get(f"{control}.{str(result.get('to_name')).removeprefix('response_')}")
-        words = _words(value.get("text" if kind == "textarea" else kind))
+        given = value.get("text" if kind == "textarea" else kind)
+        words = [value_text(word) for word in (given if isinstance(given, list) else [given]) if word is not None]
         if part is not None:
-            said = _mark(part, value, words, shown) if part.kind is Kind.SPANS else _chosen(part, words)
+            chosen = (label_on(part.options, word) or word for word in words)
+            said = _mark(part, value, words, shown) if part.kind is Kind.SPANS else chosen
             texts.setdefault(part.key, []).extend(said)
         elif control.removeprefix("_") == NOTE:
             note = "\n".join(words)
@@ -115,14 +117,6 @@ def facts_of(task: JsonObject, annotation: JsonDict) -> JsonDict:
         "answered_at": at,
         "seconds": seconds or None,
     }
-
-
-def _words(value: Any) -> list[str]:
-    return [value_text(word) for word in (value if isinstance(value, list) else [value]) if word is not None]
-
-
-def _chosen(part: FormQuestion, words: list[str]) -> list[str]:
-    return [label_on(part.options, word) or word for word in words]
 
 
 def _mark(part: FormQuestion, value: JsonObject, labels: list[str], shown: Mapping[str, str]) -> Iterator[str]:

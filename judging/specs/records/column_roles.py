@@ -536,22 +536,26 @@ class _Resolver(ColumnQuestions):
     def _is_graded_in_words(self, name: str) -> bool:
         """Return whether the values are grades in words: CORRECT, INCORRECT; they may be numbered: 5 - Excellent."""
         column = self.columns[name]
-        return column.is_labels and not column.is_numbers and column.mostly(_is_in_words)
+        return (
+            column.is_labels
+            and not column.is_numbers
+            and column.mostly(lambda value: bool(_IN_WORDS.fullmatch(as_text(value).strip())))
+        )
 
     def _scores(self) -> list[str]:
         is_rated = self.has(Holds.RATER) or bool(self.strong(Holds.RATER))
         is_judged = self.has(Holds.JUDGE) or (self.has(*RESPONDS) and bool(self.strong(Holds.JUDGE)))
-        named = [name for name in self.free() if names.is_score(name) or (is_rated and self._says_grades(name))]
+        named = [
+            name
+            for name in self.free()
+            if names.is_score(name) or (is_rated and (names.is_rating(name) or names.scale_said(name)))  # Fluency (1-5)
+        ]
         named = [name for name in named if is_rated or not (names.says_people(name) or names.is_wide_rater(name))]
         named = named or [name for name in self.named(Holds.LABEL) if is_judged]
         twice = {
             name for name in named if names.is_in_scores(name) and name.removesuffix("_score") in set(named) - {name}
         }
         return [name for name in named if self.columns[name].is_numbers and name not in twice]
-
-    def _says_grades(self, name: str) -> bool:
-        """Return whether a column has labels of a rater by its name, or by the scale in it: Fluency (1-5)."""
-        return names.is_rating(name) or names.scale_said(name) is not None
 
     def _labels(self) -> list[str]:
         """Return the columns named as labels whose values are some; a category is one only where nothing
@@ -777,10 +781,6 @@ class _Resolver(ColumnQuestions):
         for name in self.mapping.all(*idle):
             if self.mapping.why[name] != CHOSEN:
                 del self.roles[name]
-
-
-def _is_in_words(value: object) -> bool:
-    return _IN_WORDS.fullmatch(as_text(value).strip()) is not None
 
 
 def _is_given_by_people(value: object) -> bool:

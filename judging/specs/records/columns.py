@@ -194,13 +194,9 @@ class Mapping:
     def uses(self) -> list[ColumnUse]:
         """Return the mapping as it is shown."""
         return [
-            ColumnUse(name, str(self.roles[name]), self.why.get(name, ""), _shown(column))
-            for name, column in self.columns.items()
+            ColumnUse(name, str(self.roles[name]), self.why.get(name, ""), tuple(map(shorten, map(as_text, cells))))
+            for name, cells in ((name, column.values[:SAMPLES]) for name, column in self.columns.items())
         ]
-
-
-def _shown(column: Column) -> tuple[str, ...]:
-    return tuple(shorten(as_text(value)) for value in column.values[:SAMPLES])
 
 
 def ends_in_reply(turns: object) -> bool:

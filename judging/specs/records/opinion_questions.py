@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from evalsite.base.types import as_text, objects
 from judging.specs.records import names
@@ -217,11 +216,12 @@ class OpinionQuestions(ColumnRoles):
         opinions += [name for name in self.free() if names.judges(name) or names.chooses(name)]
         opinions += filter(self._may_be_of_people, self.free())
         systems = {said for name in headers for said in names.systems_of(name)}
-        says = partial(_chooses, systems={*map(str.casefold, systems)})
+        said = {*map(str.casefold, systems)}
         choosing = [
             name
             for name in self.free()
-            if self.columns[name].mostly(says) or (names.may_choose(name) and self.is_of_sides(name))
+            if self.columns[name].mostly(lambda value: says_a_side(value) or as_text(value).strip().casefold() in said)
+            or (names.may_choose(name) and self.is_of_sides(name))
         ]
         unsaid = {name for name in opinions if not any(names.said_of(name, system) for system in systems)}
         found = [name for name in self.columns if name in unsaid and self.columns[name].values]
@@ -547,10 +547,6 @@ def _stem(name: str) -> str:
 
 def _is_word_or_count(value: object) -> bool:
     return as_count(value) is not None or (is_word(value) and len(as_text(value).split()) == 1)
-
-
-def _chooses(value: object, systems: Collection[str]) -> bool:
-    return says_a_side(value) or as_text(value).strip().casefold() in systems
 
 
 def _says_what_it_is(name: str) -> bool:

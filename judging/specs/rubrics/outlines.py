@@ -226,12 +226,11 @@ def _metric(metric: object) -> Outline:
     if not isinstance(metric, Mapping):
         return outline_of_data("", metric)
     facts = tuple(f"{k.replace('_', ' ')} {_scalar(v)}" for k, v in metric.items() if _is_scalar(v) and k != "metric")
-    references = tuple(_reference(entry) for entry in _mappings(metric.get("references", ())))
+    references = tuple(
+        Outline(str(entry.get("path", "reference")), _cut(str(entry.get("content") or entry.get("text") or "")))
+        for entry in _mappings(metric.get("references", ()))
+    )
     return Outline(str(metric.get("metric", "metric")), facts=facts, children=references)
-
-
-def _reference(entry: JsonObject) -> Outline:
-    return Outline(str(entry.get("path", "reference")), _cut(str(entry.get("content") or entry.get("text") or "")))
 
 
 def outline_of_data(label: str, value: Any, depth: int = 0) -> Outline:

@@ -404,11 +404,8 @@ def _task_of(place: Place, fields: JsonDict) -> AnnotatedItem:
         annotation.cancelled = "accept is missing"
     else:
         _take_prodigy(annotation, fields, answer)
-    return AnnotatedItem(place, id_, item_of(_data(fields), object_of(fields.get("meta"))), [annotation])
-
-
-def _data(fields: JsonObject) -> JsonDict:
-    return {name: value for name, value in fields.items() if not name.startswith("_") and name not in _OF_TASKS}
+    data = {name: value for name, value in fields.items() if not name.startswith("_") and name not in _OF_TASKS}
+    return AnnotatedItem(place, id_, item_of(data, object_of(fields.get("meta"))), [annotation])
 
 
 def _take_prodigy(annotation: ForeignAnnotation, fields: JsonObject, answer: str) -> None:

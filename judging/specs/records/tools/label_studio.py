@@ -187,7 +187,8 @@ def _read_rows(part: Part, collector: Collector, upload: UploadParts) -> None:
 
     def items() -> Iterator[AnnotatedItem]:
         for place, fields in part.placed():
-            entry = AnnotatedItem(place, _task_id(fields), item_of(_data(fields, controls)))
+            data = {name: value for name, value in fields.items() if name not in _OF_ROWS and name not in controls}
+            entry = AnnotatedItem(place, _task_id(fields), item_of(data))
             if not is_missing(fields.get("annotation_id")):  # else nobody annotated the task
                 name = f"task {entry.id}, annotation {as_id(fields['annotation_id'])}"
                 annotation = ForeignAnnotation(name, as_id(fields.get("annotator")), as_text(fields.get("created_at")))
@@ -197,10 +198,6 @@ def _read_rows(part: Part, collector: Collector, upload: UploadParts) -> None:
             yield entry
 
     store_items(Registrar(part, collector), items)
-
-
-def _data(fields: JsonObject, controls: list[str]) -> JsonDict:
-    return {name: value for name, value in fields.items() if name not in _OF_ROWS and name not in controls}
 
 
 def _take_cell(annotation: ForeignAnnotation, control: str, value: object, *, is_text: bool) -> None:

@@ -81,13 +81,10 @@ def _wanted(kind: str, value: object, variables: JsonObject) -> list[str]:
         entries = [entry.strip() for entry in value.split(",")]
     elif isinstance(value, list) and not kind.endswith(("-any", "-all")):
         return []
-    texts = [_filled(as_text(entry), variables) for entry in entries if isinstance(entry, str | int | float)]
+    given = [as_text(entry) for entry in entries if isinstance(entry, str | int | float)]
+    texts = [_VARIABLE.sub(lambda match: as_text(variables.get(match[1], match[0])), text) for text in given]
     is_plain = all(text and "{{" not in text and "{%" not in text and not text.startswith("file://") for text in texts)
     return texts if is_plain and len(texts) == len(entries) else []
-
-
-def _filled(text: str, variables: JsonObject) -> str:
-    return _VARIABLE.sub(lambda match: as_text(variables.get(match[1], match[0])), text)
 
 
 def _any(texts: list[str]) -> str:

@@ -147,12 +147,8 @@ class Spoken:
 
 
 # ------------------------------------------------------------ spans
-def _keys(part: Part) -> set[str]:
-    return {*part.columns, *part.document}
-
-
 def _is_otlp(part: Part) -> bool:
-    return bool({"resourceSpans", "resource_spans"} & _keys(part))
+    return not {"resourceSpans", "resource_spans"}.isdisjoint((*part.columns, *part.document))
 
 
 def _is_spans(part: Part) -> bool:
