@@ -190,11 +190,6 @@ NO_FOLDER = error_rule("no-responses-folder", "Add params.yaml with `answer_path
 Responses = tuple[ResponseRecord, ...]
 
 
-def _result(collector: ListedResponses) -> Parsed[Responses]:
-    value = None if collector.findings.has_errors else tuple(collector.responses)
-    return Parsed(value, collector.findings.as_tuple())
-
-
 def find_response_folders(bundle: Bundle) -> list[str]:
     """Return the `params.yaml` files of a bundle that list answers."""
     paths = (path for path in bundle if posixpath.basename(path) == "params.yaml")
@@ -230,7 +225,8 @@ def parse_responses_folder(
         name = folder.model if models.count(folder.model) == 1 else posixpath.basename(folder_of(folder.path))
         owner = system or name or "responses"
         _read_folder(bundle, folder, owner, collector, missing=missing_files, report_progress=report_progress)
-    return _result(collector)
+    value = None if collector.findings.has_errors else tuple(collector.responses)
+    return Parsed(value, collector.findings.as_tuple())
 
 
 @dataclass(frozen=True, slots=True)

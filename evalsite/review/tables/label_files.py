@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from evalsite.base.types import JsonObject, as_text
+from evalsite.base.types import as_text
 from evalsite.review.questions.scales import COMPARED, PREFERENCE, Label, label_on, labels_in_order, scale_of_labels
 from judging.specs.files.findings import Problem, Severity, said_once, shorten
 from judging.specs.records import names
@@ -356,7 +356,11 @@ class LabelFileReader:
             criterion=(item.first.criterion if item.first is not None else "")[:GROUP_LIMIT],
             scenario=(scenario or as_text(case.scenario))[:GROUP_LIMIT],
             language=(language or as_text(case.lang))[:GROUP_LIMIT],
-            details=dict(_texts({**case.metadata, **metadata})),
+            details={
+                name: text[:DETAIL_LIMIT]
+                for name, value in (case.metadata | metadata).items()
+                if (text := as_text(value))
+            },
             about=self._systems(item),
         )
 
@@ -371,10 +375,3 @@ def _take(metadata: dict[str, object], role: Holds) -> str:
     """Return and remove the detail whose name says a role."""
     name = next((name for name in metadata if names.rank(name, role) is not None), None)
     return "" if name is None else as_text(metadata.pop(name))
-
-
-def _texts(fields: JsonObject) -> Iterator[tuple[str, str]]:
-    for name, value in fields.items():
-        text = as_text(value)
-        if text:
-            yield name, text[:DETAIL_LIMIT]

@@ -95,7 +95,8 @@ def read_materials(
     A scale that was given (`has_scale`) for pairs is warned of.
     """
     options = options or RecordOptions()
-    hidden = [column for column in columns_in(data, name, options) if _is_hidden(column, options)]
+    unsaid = [column for column in columns_in(data, name, options) if column not in options.columns]
+    hidden = [column for column in unsaid if not _SHOWN_TO_NOBODY.isdisjoint(names.compared(column).split("_"))]
     options = said_of_columns(options, dict.fromkeys(hidden, str(Holds.DETAIL)))
     records = read_file(data, name, options)
     answer = _answer_of(records)
@@ -117,12 +118,6 @@ def read_materials(
     problems += [*_kept(name, hidden), *_unused_scale(name, has_scale, size == 2)]
     with_labels = label_file if label_file is not None and label_file.n_labels and not labels.has_errors else None
     return ParsedFile(MaterialFile(tuple(rows), size, with_labels, records.pictures), tuple(problems), records.columns)
-
-
-def _is_hidden(column: str, options: RecordOptions) -> bool:
-    """Return whether a column says what is right or why, so that no annotator may see it, unless somebody said what it
-    is."""
-    return column not in options.columns and not _SHOWN_TO_NOBODY.isdisjoint(names.compared(column).split("_"))
 
 
 def _answer_of(records: FileRecords) -> str:

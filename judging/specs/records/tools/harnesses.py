@@ -453,11 +453,9 @@ def _case_lm_eval(row: JsonObject, doc: JsonObject, key: str, choices: list[str]
     passages = [text for other in contexts for text in texts(doc[other])]
     read = {name, *contexts, *named(doc, Holds.CHOICES)}
     kept = {field_: value for field_, value in details(doc, read).items() if as_text(value) not in found}
-    return CaseRecord(key, question, references=found, context=passages, metadata=kept | _listed(choices))
-
-
-def _listed(choices: list[str]) -> dict[str, list[str]]:
-    return {"choices": choices} if choices else {}
+    return CaseRecord(
+        key, question, references=found, context=passages, metadata=kept | ({"choices": choices} if choices else {})
+    )
 
 
 def _question(doc: JsonObject, arguments: object) -> tuple[str, str]:
