@@ -657,7 +657,7 @@ class ColumnQuestions(OpinionQuestions):
         entries = [entry for value in values for entry in objects(value)]
         if entries and all(names.strongest(entry, Holds.JUDGE) for entry in entries):
             return "holds what several judges said of each response"
-        if entries and says_labels:
+        if entries and (says_labels or names.is_rating(name)):
             return _OF_EACH
         is_of_systems = self._is_of_each(name) and names.rank(name.rstrip("s"), Holds.SYSTEM)
         return f"names the systems of the lists in {response}" if is_of_systems else ""

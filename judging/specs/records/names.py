@@ -118,7 +118,7 @@ TABLE: Mapping[Holds, str] = {
     " best_answer, std_answer, standard_answer, target, targets, expected, expected_output, expected_answer,"
     " expected_response, ideal, solution, solutions, lSolutions, correct_answer, ref, gt_answer, ground_truth_answer,"
     " reference_output, target_output, answer_key, answer_idx, answer_index, target_scores, correct_option,"
-    " correct_index, gold_index, mc_targets,"
+    " correct_index, gold_index, mc_targets, reference_response,"
     " Musterlösung, Referenz, erwartet, réponse attendue, canonical_solution, gt, référence, respuesta esperada,"
     " refr, tgt, true, true_answer, target_answer, reference_summary, gold_summary,"
     " human_translation, reference_translation, esperado, resposta_correta,"
@@ -144,7 +144,7 @@ TABLE: Mapping[Holds, str] = {
     Holds.SYSTEM: "system, sys, model, model_name, model_id, generator, system_name, model_label, response_source,"
     " response_model, response_model_name, system_id, output_model, model_type, model_name_or_path, provider_label,"
     " provider_id, target_model, evaluated_model, llm, llm_name, Modell, System, modèle, modelo, modello,"
-    " 模型, 系统, モデル, 모델, модель, модели, النموذج, Modells"
+    " model_identifier, 模型, 系统, モデル, 모델, модель, модели, النموذج, Modells"
     " | provider, app, assistant_model, provider_model, deployment, engine, target_label, agent_name, mt",
     Holds.ATTEMPT: "attempt, epoch, sample_index, repeat, trial, index_of_choice, attempt_index, repeat_index, Versuch"
     " | sample",
@@ -278,7 +278,7 @@ _CONTAINER = re.compile(
 )
 CONTAINERS = (
     *("doc", "vars", "inputs", "row", "example", "data", "fields", "question", "request"),
-    *("request_body", "modelInput"),  # of gateways and of Bedrock
+    *("request_body", "modelInput", "inputRecord"),  # of gateways and of Bedrock
 )
 _OF_SCORES = re.compile(r"(?:(?:feedback_)?scores?|feedback|ratings?|outputs\.\w+)\.(?=.)", re.IGNORECASE)  # scores.A
 _HOW = re.compile(r"\(\w+=[^()]*\)$")  # how a metric is computed: "rouge_score(mode=fmeasure)"

@@ -128,7 +128,8 @@ class OpinionQuestions(ColumnRoles):
         who.sort(key=lambda name: (not self._is_named(name, Holds.RATER), self.columns[name].is_numbers))
         role = Holds.PREFERENCE if self.has(Holds.RESPONSE_A, Holds.SYSTEM_A) else Holds.LABEL
         said = [name for name in further.differing if name in free and name not in who[:1] and self.may_label(name)]
-        said = [name for name in said if not (self.names_models(name) or self._is_named(name, Holds.TIME))]
+        of_rows = (Holds.TIME, Holds.SPLIT)
+        said = [name for name in said if not (self.names_models(name) or self._is_named(name, *of_rows))]
         said = [name for name in said if names.is_rating(name) or not self._is_named(name, Holds.REASON)]
         said = [] if self.has(*OPINIONS) else said[:1] if role is Holds.PREFERENCE else said
         if said or (who and is_labelled):
@@ -481,7 +482,9 @@ class OpinionQuestions(ColumnRoles):
         return [name for name in said if any(said[name] & said[other] for other in said if other != name)]
 
     def may_label(self, name: str) -> bool:
-        return self.columns[name].is_labels and not self.columns[name].is_sentences
+        column = self.columns[name]
+        is_other = column.is_sentences or column.holds_objects or names.is_of_media(name)
+        return column.is_labels and not (is_other or column.mostly(lambda value: bool(objects(value))))
 
     def ask_for(self, one: Holds, wide: Holds, candidates: Sequence[str]) -> None:
         """Ask which column has responses or labels, or which ones have them by system or by person."""
@@ -570,7 +573,7 @@ def opinions_in(value: object, name: str = "") -> Iterator[str]:
     is_rated = names.is_strong(name, Holds.CRITERION) and any(names.is_opinion(*entry) for entry in entries.items())
     is_rated = is_rated or names.is_rating(name.rstrip("s"))
     for key, entry in entries.items():
-        if isinstance(entry, dict):
+        if isinstance(entry, dict | list):
             yield from (f"{key}.{inner}" for inner in opinions_in(entry, key))
         elif names.is_opinion(key, entry) or (is_rated and _may_rate(key, entry)):
             yield key

@@ -255,6 +255,8 @@ def at(value: object, path: str) -> object:
             value = value.get(step)
         elif isinstance(value, list) and step.lstrip("-").isdigit() and -len(value) <= int(step) < len(value):
             value = value[int(step)]
+        elif (by_name := named_numbers(value)) and step in by_name:
+            value = by_name[step]
         else:
             return None
     return value
@@ -265,13 +267,14 @@ def named_numbers(value: object) -> JsonDict | None:
     found: JsonDict = {}
     for entry in value if isinstance(value, list) else ():
         name = (
-            next((entry[key] for key in ("name", "metric", "key") if key in entry), None)
+            next((entry[key] for key in ("name", "metric", "metricName", "key") if key in entry), None)
             if isinstance(entry, dict)
             else None
         )
-        if not isinstance(name, str) or not ("value" in entry or "score" in entry):
+        said = [entry[key] for key in ("value", "score", "result") if key in entry] if isinstance(name, str) else []
+        if not said:
             return None
-        found[name] = entry.get("value", entry.get("score"))
+        found[str(name)] = said[0]
     return found or None
 
 

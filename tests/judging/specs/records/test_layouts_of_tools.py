@@ -88,6 +88,11 @@ SAID = ASKED | {"model": "oak", "response": "So it is."}
         (ASKED | {"answers": [{"text": "So it is.", "pm_score": 3}]}, ("reference=answers",)),
         (ASKED | {"score": [8, 7]}, ("detail=score",)),
         (ASKED | {"A": "So it is.", "B": "It is not.", "answer": "A"}, ("choices=A", "choices=B", "reference=answer")),
+        (
+            {"inputRecord": {"prompt": "Why?"}, "modelResponses": [{"response": "So.", "modelIdentifier": "oak"}]}
+            | {"result": {"scores": [{"metricName": "Accuracy", "result": 0.5}]}},
+            ("score=result.scores.Accuracy",),
+        ),
         (ASKED | {"output": {"text": "So it is.", "scores": {"em": 1}}}, ("score=output.scores.em", "response=output")),
     ],
 )
@@ -109,6 +114,21 @@ def test_reads_takes_texts_by_system_under_any_word_for_systems() -> None:
     row = {"prompt": "Which?", "system_outputs": {"oak": "The Elbe.", "elm": "The Oder."}}
 
     assert read(lines(row), "t.jsonl")["responses"] == [response("oak", "The Elbe."), response("elm", "The Oder.")]
+
+
+def test_reads_takes_paths_of_pictures_for_no_labels() -> None:
+    row = {"question": "Which?", "image_1": "a.jpg", "image_2": "b.jpg", "answer": "The first."}
+    again = row | {"question": "Who?", "image_1": "b.jpg", "image_2": "a.jpg"}
+
+    document = read(lines(row, again), "t.jsonl")
+
+    assert [each["metadata"]["image_1"] for each in document["cases"]] == ["a.jpg", "b.jpg"]
+
+
+def test_reads_takes_the_name_of_a_split_for_no_label() -> None:
+    rows = [{"prompt": "Why?", "response": "So.", "split": name, "zest": name} for name in ("dev", "test", "dev")]
+
+    assert "split" not in refused(lines(*rows), "t.jsonl")[0]
 
 
 def test_reads_says_which_speakers_it_does_not_know() -> None:
