@@ -224,8 +224,8 @@ class CaseReader:
         """Set what is asked: turns, or a prompt below an instruction; a system's text is a turn before it."""
         asked = in_one_list(exchanges(parsed(self.value(fields, Holds.TURNS))))
         if isinstance(asked, list) and not is_messages(asked) and any(isinstance(turn, dict | list) for turn in asked):
-            speakers = ", ".join(dict.fromkeys(filter(None, map(raw_role_of, objects(asked)))))
-            why = f"are of {speakers}: write user for who asks, and assistant for the system" if speakers else ""
+            roles = ", ".join(dict.fromkeys(filter(None, map(raw_role_of, objects(asked)))))
+            why = f"are of {roles}: write user for who asks, and assistant for the system" if roles else ""
             self.collector.bad_row(place, f"The turns in {self.one[Holds.TURNS]} {why or 'do not say who speaks'}.")
         last = self._prompt(fields, row) if self.one[Holds.PROMPT] or not asked else ""
         if not isinstance(asked, list) or not asked:
