@@ -44,10 +44,7 @@ LEASE_SECONDS = 20.0  # a pool confirms what it holds every second
 RECONNECT_SECONDS = 2.0  # between two tries while Redis does not answer
 
 
-LimiterKeys = tuple[str, str, str, str, str]
-
-
-def limiter_keys(endpoint: EndpointConfig) -> LimiterKeys:
+def limiter_keys(endpoint: EndpointConfig) -> tuple[str, str, str, str, str]:
     """Return the five Redis keys of an endpoint; its API key takes part only inside a hash."""
     name = sha256("\n".join(endpoint.identity).encode("utf-8", "replace")).hexdigest()[:24]
     base = f"evalsite:limiter:{{{name}}}"
@@ -147,11 +144,6 @@ class RedisLimiter:
     def resize(self, maximum: int, rates: RateLimits = NO_LIMITS) -> None:
         self._maximum, self._limits = max(1, maximum), rates
 
-    def status(self) -> LimiterStatus:
-        if self._local is not None:
-            return self._local.status()
-        return read_status(self._redis, self._keys, maximum=self._maximum)
-
     def leave(self) -> None:
         _, held_key, seen_key, hungry_key, _ = self._keys  # what was sent still counts
         try:
@@ -167,15 +159,12 @@ class RedisLimiter:
 def endpoint_status(connection: redis.Redis, endpoint: EndpointConfig) -> LimiterStatus:
     """Return what all workers together do with this endpoint, for a page.
 
+    A limiter never used stands at its maximum with nothing in flight.
+
     Raises:
         redis.RedisError: Redis does not answer.
     """
-    return read_status(connection, limiter_keys(endpoint), maximum=max(1, endpoint.max_concurrency))
-
-
-def read_status(connection: redis.Redis, keys: LimiterKeys, *, maximum: int) -> LimiterStatus:
-    """Return the state behind these keys; a limiter never used stands at its maximum with nothing in flight."""
-    state_key, held_key, seen_key, _, rates_key = keys
+    state_key, held_key, seen_key, _, rates_key = limiter_keys(endpoint)
     pipe = connection.pipeline(transaction=True)
     pipe.hgetall(state_key)
     pipe.hgetall(held_key)
@@ -191,14 +180,13 @@ def read_status(connection: redis.Redis, keys: LimiterKeys, *, maximum: int) -> 
         log.forget(now)
     fade = math.exp(-max(0.0, now - state.get("rate_at", now)) / RATE_SECONDS)
     return LimiterStatus(
-        limit=int(state.get("limit", maximum)),
+        limit=int(state.get("limit", max(1, endpoint.max_concurrency))),
         in_flight=sum(int(slots) for slots in slots_by_worker.values()),
         workers=workers,
         wait_seconds=max(0.0, state.get("blocked_until", 0.0) - now),
         limited_at=state.get("limited_at") or None,
         calls_per_second=calls * fade,
         error_rate=state.get("rate_errors", 0.0) / calls if calls else 0.0,
-        shared=True,
         requests_counted=sum(log.requests for log in sent),
         tokens_counted=sum(log.tokens for log in sent),
         rate_wait_seconds=max(0.0, state.get("rate_blocked_until", 0.0) - now),

@@ -174,7 +174,6 @@ class LimiterStatus:
     limited_at: float | None  # Unix time of the last 429
     calls_per_second: float
     error_rate: float  # 0..1, of the calls in the last seconds
-    shared: bool  # through Redis; False: this process limits itself alone
     requests_counted: int = 0  # against the rate limits, over all workers
     tokens_counted: int = 0
     rate_wait_seconds: float = 0.0  # requests wait so long for the rate limits
@@ -192,9 +191,6 @@ class Limiter(Protocol):
     def resize(self, maximum: int, rates: RateLimits = NO_LIMITS) -> None:
         """Take up to `maximum` calls in flight from now on, and no more within a minute than the rate limits say."""
 
-    def status(self) -> LimiterStatus:
-        """What the endpoint is doing now."""
-
     def leave(self) -> None:
         """Give everything back: this worker stops."""
 
@@ -210,7 +206,6 @@ class LimitState:
     answered: int = 0  # answers since it last fell
     limited: int = 0  # 429s among them
     decreased_at: float = -math.inf
-    limited_at: float | None = None
     blocked_until: float = -math.inf
 
     def __post_init__(self) -> None:
@@ -228,7 +223,6 @@ class LimitState:
         self.answered += results.clean + results.limited
         self.limited += results.limited
         if results.limited:
-            self.limited_at = at
             self.clean = 0
             if self._burst(at):
                 self._halve(at)
@@ -254,20 +248,6 @@ class LimitState:
             self.limit += 1
 
 
-class Rates:
-    """Exponentially forgotten counts: calls per second and the share of errors over the last ten seconds or so."""
-
-    def __init__(self) -> None:
-        self.calls = self.errors = 0.0
-        self.at = 0.0
-
-    def add(self, *, calls: int, errors: int, at: float) -> None:
-        fade = math.exp(-max(0.0, at - self.at) / RATE_SECONDS)
-        self.calls = self.calls * fade + calls / RATE_SECONDS
-        self.errors = self.errors * fade + errors / RATE_SECONDS
-        self.at = at
-
-
 class LocalLimiter:
     """Slots for one endpoint inside one process: used without Redis, and while Redis does not answer."""
 
@@ -281,9 +261,7 @@ class LocalLimiter:
     ) -> None:
         self._state = LimitState(max(1, maximum))
         self._limits, self._log, self._rate_wait = rates, RateLog() if log is None else log, 0.0
-        self._rates = Rates()
         self._clock = clock
-        self._held = 0
         self._lock = threading.Lock()
 
     def exchange(self, *, held: int, want: int, results: Results, tokens: Sequence[int] = ()) -> Grant:
@@ -291,14 +269,11 @@ class LocalLimiter:
             now = self._clock()
             state = self._state
             state.record(results, at=now)
-            errors = results.limited + results.failed
-            self._rates.add(calls=errors + results.clean + results.stale, errors=errors, at=now)
             wait = max(0.0, state.blocked_until - now)
             slots = 0 if wait else max(0, min(want, state.limit - held))
             if self._limits:
                 slots = self._within_rates(tokens[:slots], results, now)
-            self._held = held + slots
-            grant = Grant(slots, state.limit, state.epoch, wait, self._held)
+            grant = Grant(slots, state.limit, state.epoch, wait, held + slots)
             return replace(grant, part=part_of(now), rate_wait_seconds=self._rate_wait) if self._limits else grant
 
     def _within_rates(self, tokens: Sequence[int], results: Results, now: float) -> int:
@@ -317,24 +292,5 @@ class LocalLimiter:
             self._limits = rates
             self._state.resize(max(1, maximum))
 
-    def status(self) -> LimiterStatus:
-        with self._lock:
-            now, rates = self._clock(), self._rates
-            fade = math.exp(-max(0.0, now - rates.at) / RATE_SECONDS)
-            return LimiterStatus(
-                limit=self._state.limit,
-                in_flight=self._held,
-                workers=1,
-                wait_seconds=max(0.0, self._state.blocked_until - now),
-                limited_at=self._state.limited_at,
-                calls_per_second=rates.calls * fade,
-                error_rate=rates.errors / rates.calls if rates.calls else 0.0,
-                shared=False,
-                requests_counted=self._log.requests,
-                tokens_counted=self._log.tokens,
-                rate_wait_seconds=self._rate_wait,
-            )
-
     def leave(self) -> None:
-        with self._lock:
-            self._held = 0
+        """Nobody else waits for what this process holds."""

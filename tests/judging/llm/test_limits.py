@@ -5,7 +5,6 @@ import pytest
 from judging.llm.limits import (
     DEBOUNCE_SECONDS,
     Grant,
-    LimiterStatus,
     LimitState,
     LocalLimiter,
     RateLimits,
@@ -85,24 +84,6 @@ def test_local_limiter_keeps_rate_limits_and_tells_the_wait() -> None:
 
     # two a minute, which count until the minute lies behind the second in which they were sent
     assert [(grant.slots, grant.rate_wait_seconds) for grant in grants] == [(2, 61.0), (0, 0.5), (2, 61.0)]
-
-
-def test_local_limiter_tells_a_page_what_it_does() -> None:
-    clock = Clock()
-    limiter = LocalLimiter(8, clock=clock)
-    limiter.exchange(held=0, want=5, results=Results(clean=15, limited=5))
-
-    # 20 calls in the 10 s window: 2 a second, a quarter of them errors
-    assert limiter.status() == LimiterStatus(
-        limit=4,
-        in_flight=4,
-        workers=1,
-        wait_seconds=0.0,
-        limited_at=1000.0,
-        calls_per_second=2.0,
-        error_rate=0.25,
-        shared=False,
-    )
 
 
 def test_debounce_is_fifteen_seconds() -> None:
