@@ -33,7 +33,7 @@ from judging.specs.files.yaml_files import named_files, named_images
 
 ROW_ENDINGS = (".jsonl", ".json", ".ndjson")
 PROBLEMS_PRINTED = 50
-OF_PARTS = ("kind", "title", "into", "is_new", "changes_nothing", "facts", "notes")  # what is said of each part
+OF_SAMPLES = ("name", "samples")  # what a page alone shows of each part
 YAML_SUFFIXES = (".yaml", ".yml")
 
 
@@ -173,7 +173,9 @@ class ImportCommand(JsonCommand):
             "remarks": [remark["text"] for remark in preview.get("remarks", ())],
             "left_out": preview.get("left_out", []),
             "problems": [str(problem) for problem in checked.problems],
-            "parts": [{name: part[name] for name in OF_PARTS} for part in checked.parts],
+            "parts": [
+                {name: value for name, value in part.items() if name not in OF_SAMPLES} for part in checked.parts
+            ],
         }
         collected = checked.intake.collected
         return plan | ({"stored": collected.shown()} if collected is not None and with_records else {})

@@ -19,20 +19,20 @@ from judging.grading.grades import REASONED_PROMPT
 from judging.judges.subjects import BadPrompt, VersionedPrompt, fill, load_prompt
 from judging.llm.chat import ChatReply, ChatRequest, Message, MessagePart, ReplyStatus, without_thinking
 from judging.specs.turns import text_of
-from judging.specs.types import ImageSpec, heading_of
+from judging.specs.types import ImageSpec, StoredTurn, TurnPart, heading_of
 
 USER = "user"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what providers take as the name of who speaks
 
 
-def turns_of(text: str, images: Sequence[JsonObject], messages: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
+def turns_of(text: str, images: Sequence[JsonObject], messages: Sequence[StoredTurn]) -> tuple[StoredTurn, ...]:
     """Return a case as turns: its conversation, or its text as one turn of the user.
 
     Images that no turn shows end the last turn of the user.
     """
-    turns: list[JsonObject] = list(messages) or [{"role": USER, "parts": [{"text": text}]}]
+    turns: list[StoredTurn] = list(messages) or [{"role": USER, "parts": [{"text": text}]}]
     shown = {part.get("image") for turn in turns for part in turn["parts"]}
-    further: list[JsonDict] = [{"image": index} for index in range(len(images)) if index not in shown]
+    further: list[TurnPart] = [{"image": index} for index in range(len(images)) if index not in shown]
     index = asking_turn_index(turns)
     if further and index is None:
         turns.append({"role": USER, "parts": further})
@@ -41,18 +41,21 @@ def turns_of(text: str, images: Sequence[JsonObject], messages: Sequence[JsonObj
     return tuple(turns)
 
 
-def without_images(turns: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
+def without_images(turns: Sequence[StoredTurn]) -> tuple[StoredTurn, ...]:
     """Return turns for a model that cannot see: "[image 1]" stands where the first image is."""
-    return tuple({**turn, "parts": [{"text": text_of({"parts": [part]})} for part in turn["parts"]]} for turn in turns)
+    return tuple(
+        {**turn, "parts": [{"text": text_of({"role": USER, "parts": [part]})} for part in turn["parts"]]}
+        for turn in turns
+    )
 
 
-def asking_turn_index(turns: Sequence[JsonObject]) -> int | None:
+def asking_turn_index(turns: Sequence[StoredTurn]) -> int | None:
     """Return where the turn is that asks: the last one of the user; None where the user says nothing."""
     return max((index for index, turn in enumerate(turns) if turn["role"] == USER), default=None)
 
 
 def chat_messages(
-    turns: Sequence[JsonObject], images: Sequence[ImageSpec], *, question: str, prompt: str
+    turns: Sequence[StoredTurn], images: Sequence[ImageSpec], *, question: str, prompt: str
 ) -> tuple[Message, ...]:
     """Return what a model is sent of a case.
 
@@ -89,7 +92,7 @@ class _Writer:
     open_calls: list[JsonDict] = field(default_factory=list)  # that no tool has answered
     call_count: int = 0
 
-    def add(self, turn: JsonObject) -> None:
+    def add(self, turn: StoredTurn) -> None:
         """Write a turn as it is."""
         if turn["role"] == USER:
             self._add_user(turn)
@@ -101,7 +104,7 @@ class _Writer:
             self.messages.append(Message(turn["role"], _result_text(turn), extra=extra))
             self._keep_images(turn)
 
-    def ask(self, text: str, turn: JsonObject) -> None:
+    def ask(self, text: str, turn: StoredTurn) -> None:
         """Write a prompt in place of a turn, and the images of the turn after it."""
         places = [part["image"] for part in turn["parts"] if "image" in part]
         lead, self.waiting = self._labelled(self.waiting), []
@@ -118,7 +121,7 @@ class _Writer:
             self.messages.append(Message(USER, "", self._labelled(self.waiting)))
             self.waiting = []
 
-    def _add_user(self, turn: JsonObject) -> None:
+    def _add_user(self, turn: StoredTurn) -> None:
         lead, self.waiting = self._labelled(self.waiting), []
         parts = tuple(
             MessagePart(part["text"]) if "text" in part else self._image(part["image"]) for part in turn["parts"]
@@ -131,7 +134,7 @@ class _Writer:
         else:
             self.messages.append(Message(USER, "", (*lead, *parts), extra))
 
-    def _add_result(self, turn: JsonObject) -> None:
+    def _add_result(self, turn: StoredTurn) -> None:
         call_id = self._answered(turn)
         if call_id:
             self.messages.append(Message("tool", _result_text(turn), extra={"tool_call_id": call_id}))
@@ -139,7 +142,7 @@ class _Writer:
             self.messages.append(Message(USER, f"{heading_of(turn)}:\n{_result_text(turn)}"))
         self._keep_images(turn)
 
-    def _call(self, call: JsonObject) -> JsonDict:
+    def _call(self, call: Mapping[str, str]) -> JsonDict:
         self.call_count += 1
         sent = {
             "id": call["id"] or f"call_{self.call_count}",
@@ -149,7 +152,7 @@ class _Writer:
         self.open_calls.append(sent)
         return sent
 
-    def _answered(self, turn: JsonObject) -> str:
+    def _answered(self, turn: StoredTurn) -> str:
         """Return the id of the call that a tool answers: the one it names, else the oldest of its name, else of all."""
         call_id, name = turn.get("call_id"), turn.get("name")
         fitting = [call for call in self.open_calls if call_id is not None and call["id"] == call_id]
@@ -160,7 +163,7 @@ class _Writer:
         self.open_calls.remove(fitting[0])
         return str(fitting[0]["id"])
 
-    def _keep_images(self, turn: JsonObject) -> None:
+    def _keep_images(self, turn: StoredTurn) -> None:
         self.waiting += [part["image"] for part in turn["parts"] if "image" in part]
 
     def _labelled(self, indexes: Sequence[int]) -> tuple[MessagePart, ...]:
@@ -171,12 +174,12 @@ class _Writer:
         return MessagePart(digest=image.digest, media_type=image.media_type)
 
 
-def _result_text(turn: JsonObject) -> str:
+def _result_text(turn: StoredTurn) -> str:
     """Return the text of a turn without its calls, which are sent as such."""
-    return text_of({"parts": turn["parts"]})
+    return text_of({**turn, "calls": []})
 
 
-def _name_of(turn: JsonObject) -> JsonDict:
+def _name_of(turn: StoredTurn) -> dict[str, str]:
     name = turn.get("name", "")
     return {"name": name} if _NAME.fullmatch(name) else {}
 
@@ -280,7 +283,7 @@ class AskedQuestion:
     question: str
     instruction: str = ""
     context: str = ""
-    turns: tuple[JsonObject, ...] = ()  # of a conversation, or of a question with images; judging.specs.turns
+    turns: tuple[StoredTurn, ...] = ()  # of a conversation, or of a question with images; judging.specs.turns
     images: tuple[ImageSpec, ...] = ()
     turn_text: str = ""  # the text of the turn that asks, as it stands in `turns`
 

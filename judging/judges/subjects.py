@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from evalsite.base.types import JsonDict, JsonObject
 from judging.llm.chat import ChatReply, ChatRequest, Conversation, MessagePart
-from judging.specs.types import ImageSpec, NodeSpec
+from judging.specs.types import ImageSpec, NodeSpec, StoredTurn
 
 # Prompt files, versioned by hash, and the one way in which texts are put into them.
 #
@@ -213,7 +213,7 @@ class JudgeSubject:
     images: tuple[ImageSpec, ...] = ()  # of the question
     response_images: tuple[ImageSpec, ...] = ()
     other_images: tuple[ImageSpec, ...] = ()  # of the second answer
-    messages: tuple[JsonObject, ...] = ()  # the question's turns, where it is a conversation; `question` is their text
+    messages: tuple[StoredTurn, ...] = ()  # the question's turns, where it is a conversation; `question` is their text
 
     @property
     def material(self) -> str:

@@ -1,22 +1,17 @@
-"""Conversations as rows bring them, in one form: turns with a role and parts, tool calls and what tools returned.
-
-A turn is {"role": system | user | assistant | tool, "parts": [{"text": …} or {"image": place}, …]}, where an image's
-place counts from 0 among the images of the case or response; and where there are any, "calls" ([{"id", "name",
-"arguments"}]), "call_id" of what a tool answers, and "name".
-"""
+"""Conversations as rows bring them, in one form: turns with a role and parts, tool calls and what tools returned."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonObject
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings, error_rule, shorten, warning_rule
 from judging.specs.pictures import MAX_IMAGES, TOO_MANY_IMAGES, ImageSource, read_images
-from judging.specs.types import ROLE_WORDS, ImageSpec, heading_of
+from judging.specs.types import ROLE_WORDS, ImageSpec, StoredTurn, TurnPart, heading_of
 
 BAD_MESSAGES = error_rule(
     "bad-messages", 'Write a list of messages, each as {"role": "user", "content": "…"} with a text or a list of parts.'
@@ -34,9 +29,19 @@ ROLES: Mapping[str, str] = {
 }
 
 
+class RowMessage(TypedDict, total=False):
+    """A turn in the form of chat completions, which is read as any that rows bring."""
+
+    role: str
+    content: Any  # a text or a list of parts
+    tool_calls: list[Any]
+    tool_call_id: str
+    name: str
+
+
 def raw_role_of(turn: JsonObject) -> str:
     """Return who speaks in a turn, as it says it itself."""
-    keys = ("role", "from", "speaker", "author", "sender", "rol", "角色", *(("type",) if "content" in turn else ()))
+    keys = ("role", "from", "own_role", "author", "sender", "rol", "角色", *(("type",) if "content" in turn else ()))
     return str(next((turn[key] for key in keys if key in turn), ""))
 
 
@@ -54,7 +59,7 @@ _IMAGE_PARTS = frozenset({"image", "image_url", "input_image"})
 class ReadTurns:
     """A conversation with the images that it shows."""
 
-    messages: tuple[JsonObject, ...]
+    messages: tuple[StoredTurn, ...]
     images: tuple[ImageSpec, ...]
 
     @property
@@ -82,14 +87,14 @@ def read_turns(bundle: Bundle, findings: Findings, source: ImageSource, value: o
     return ReadTurns(read_messages, tuple(reader.images)) if len(read_messages) == len(turns) else None
 
 
-def plain_text(messages: Sequence[JsonObject]) -> str:
+def plain_text(messages: Sequence[StoredTurn]) -> str:
     """Return a conversation as text, each turn under its role; a single turn without calls is its text alone."""
     if len(messages) == 1 and not messages[0].get("calls"):
         return text_of(messages[0])
     return "\n\n".join(f"{heading_of(turn)}:\n{text_of(turn)}".strip() for turn in messages)
 
 
-def text_of(turn: JsonObject) -> str:
+def text_of(turn: StoredTurn) -> str:
     """Return a turn as text: images by their numbers, calls with their arguments."""
     lines = [part["text"] if "text" in part else f"[image {part['image'] + 1}]" for part in turn["parts"]]
     lines += [f"[calls {call['name']}({call['arguments']})]" for call in turn.get("calls", ())]
@@ -107,7 +112,7 @@ class _TurnReader:
         """Note what is wrong with the conversation."""
         self.findings.add(BAD_MESSAGES, self.source.file, self.source.location, message, shorten(offending))
 
-    def turn(self, entry: object, number: int) -> JsonDict | None:
+    def turn(self, entry: object, number: int) -> StoredTurn | None:
         """Return one turn; None, with a finding, where it cannot be read."""
         if not isinstance(entry, dict):
             self.report(f"{self.source.owner}: message {number} is no object.", entry)
@@ -119,22 +124,24 @@ class _TurnReader:
             return None
         content = content_of(entry)
         parts = [part for entry_part in _listed(content) for part in self._part(entry_part, number)]
-        turn: JsonDict = {"role": role, "parts": parts}
-        turn |= {"name": raw_role_of(entry)} if "(" in raw_role_of(entry) else {}
+        turn: StoredTurn = {"role": role, "parts": parts}
         calls = [tool_call for call in _listed(entry.get("tool_calls")) if (tool_call := self._call(call, number))]
         if calls:
             turn["calls"] = calls
-        for name, key in (("call_id", "tool_call_id"), ("name", "name")):
-            if isinstance(entry.get(key), str) and entry[key]:
-                turn[name] = entry[key]
+        own_role = raw_role_of(entry)
+        if call_id := _text_at(entry, "tool_call_id"):
+            turn["call_id"] = call_id
+        if name := _text_at(entry, "name") or (own_role if "(" in own_role else ""):
+            turn["name"] = name
         if not parts and not calls:
             if content == "":
-                return {**turn, "parts": [{"text": ""}]}
+                turn["parts"] = [{"text": ""}]
+                return turn
             self.report(f"{self.source.owner}: message {number} has no content.", entry)
             return None
         return turn
 
-    def _part(self, part: object, number: int) -> list[JsonDict]:
+    def _part(self, part: object, number: int) -> list[TurnPart]:
         if isinstance(part, str):
             return [{"text": part}]
         if isinstance(part, dict):
@@ -152,7 +159,7 @@ class _TurnReader:
         self.report(f"{self.source.owner}: a part of message {number} is neither text nor image.", part)
         return []
 
-    def _call(self, call: object, number: int) -> JsonDict | None:
+    def _call(self, call: object, number: int) -> dict[str, str] | None:
         function: Any = call.get("function", call) if isinstance(call, dict) else None
         if not isinstance(call, dict) or not isinstance(function, dict) or not isinstance(function.get("name"), str):
             self.report(f"{self.source.owner}: a tool call of message {number} has no name.", call)
@@ -160,6 +167,10 @@ class _TurnReader:
         raw_arguments = function.get("arguments", "")
         arguments = raw_arguments if isinstance(raw_arguments, str) else json.dumps(raw_arguments, ensure_ascii=False)
         return {"id": str(call.get("id", "")), "name": function["name"], "arguments": arguments}
+
+
+def _text_at(entry: JsonObject, name: str) -> str:
+    return entry[name] if isinstance(entry.get(name), str) else ""
 
 
 def _listed(value: object) -> list[object]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from evalsite.base.types import JsonObject
 
 CONTEXT_ROLES = ("", "reference", "supplementary")
 ROLE_WORDS = {"system": "System", "user": "User", "assistant": "Assistant", "tool": "Tool"}  # of turns
 NOTHING: JsonObject = {}  # one for a million nodes; nobody writes into a specification
-JsonObject = JsonObject  # JSON-like: only dict, list, str, int, float, bool and None inside
 
 # of a value from a log: (lowest, highest), or all letters of a grade, best first; (None, None): unknown
 Scale = tuple[float | str | None, ...]
@@ -112,6 +111,23 @@ class RubricSpec:
     options: JsonObject = field(default_factory=dict)
     licence: str = ""
     benchmark_aggregate: JsonObject = field(default_factory=dict)
+
+
+class TurnPart(TypedDict, total=False):
+    """A text, or the place of an image, which counts from 0 among the images of the case or response."""
+
+    text: str
+    image: int
+
+
+class StoredTurn(TypedDict):
+    """A turn as it is stored."""
+
+    role: str  # system, user, assistant or tool
+    parts: list[TurnPart]
+    calls: NotRequired[list[dict[str, str]]]  # id, name and arguments
+    call_id: NotRequired[str]  # that a tool answers
+    name: NotRequired[str]
 
 
 def heading_of(turn: JsonObject) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 
 from openpyxl import Workbook
 
+from judging.services.file_imports.imports import ImportPart
+
 SUITE = b"""\
 name: Capitals
 cases:
@@ -78,6 +80,6 @@ def folder(path: Path) -> list[File]:
     return [(file.relative_to(path).as_posix(), file.read_bytes()) for file in files]
 
 
-def facts(part: dict[str, Any]) -> dict[str, Any]:
+def facts(part: ImportPart) -> dict[Any, Any]:
     """Return a preview part's facts by label."""
     return {fact["label"]: fact["value"] for fact in part["facts"]}

@@ -17,7 +17,6 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Length, Substr
 
 from evalsite.base.rows import batches, grouped
-from evalsite.base.types import JsonObject
 from evalsite.reports.selectors.annotations import ScaledAnswers, answers_of
 from evalsite.reports.selectors.leaderboards import Grader, Options, chosen
 from evalsite.review.models import Annotation, Queue, ReviewItem
@@ -48,7 +47,7 @@ from judging.selectors.judges import cost_of_calls
 from judging.selectors.runs import tasks_of
 from judging.specs.selections import selection_from_json
 from judging.specs.turns import text_of
-from judging.specs.types import NodeSpec, heading_of
+from judging.specs.types import NodeSpec, StoredTurn, heading_of
 from judging.statistics.agreement import ORDERED_LABELS, Metric, metric_of_scale
 from judging.statistics.estimates import Floats, Ints
 from judging.statistics.ratings import MISSING, RatingTable
@@ -454,7 +453,7 @@ def first_words(response_ids: Iterable[int]) -> dict[int, str]:
     }
 
 
-def _beginning(start: str, messages: Sequence[JsonObject], images: int, *, role: str) -> str:
+def _beginning(start: str, messages: Sequence[StoredTurn], images: int, *, role: str) -> str:
     """Return the first words of a text, or of a role's last turn with who speaks, behind how much there is of it."""
     further = []
     if len(messages) > 1:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -48,6 +48,7 @@ from judging.specs.records.file_records import places, sentence
 from judging.specs.records.neutral import CaseRecord, ResponseRecord, SuiteSpec, given
 from judging.specs.records.recognition import Reading
 from judging.specs.rubrics.outlines import outline_of_grading, outline_of_tree
+from judging.specs.types import StoredTurn
 from judging.stored_content import storable
 
 NO_KNOWN_CASE = error_rule("no-known-case", "Choose the benchmark that has these cases, or import its suite first.")
@@ -98,7 +99,33 @@ NOT_BLIND = (
 )
 
 
-def _judgment_parts(collected: Collected, earlier: Upload | None, *, is_blind: bool) -> list[JsonDict]:
+class PartSample(TypedDict):
+    """A case, a response or a tree of criteria, as a preview shows it."""
+
+    title: str
+    chips: list[str]
+    text: str
+    reference: str
+    outline: JsonDict | None
+    images: list[JsonDict]
+    messages: list[StoredTurn]
+
+
+class ImportPart(TypedDict):
+    """What an import would do with one kind of what was read, as the preview of an upload is stored."""
+
+    kind: str
+    title: str
+    name: NotRequired[str]  # of a rubric
+    into: str
+    is_new: bool
+    changes_nothing: bool
+    facts: list[dict[str, str | int]]
+    notes: list[str]
+    samples: list[PartSample]
+
+
+def _judgment_parts(collected: Collected, earlier: Upload | None, *, is_blind: bool) -> list[ImportPart]:
     """Return the parts of a preview on scores, verdicts, preferences and labels."""
     kinds = {"scores": "Scores", "verdicts": "Verdicts of judges", "preferences": "Preferences", "labels": "Labels"}
     counts = {label: collected.counts[name] for name, label in kinds.items() if collected.counts[name]}
@@ -131,7 +158,7 @@ def name_as_stored(rubric: StagedRubric, target: ImportTarget) -> None:
         rubric.rename(f"{rubric.head.name} ({target.name})")
 
 
-def _fact(label: str, value: object, tone: str = "") -> JsonDict:
+def _fact(label: str, value: int, tone: str = "") -> dict[str, str | int]:
     return {"label": label, "value": value, "tone": tone}
 
 
@@ -148,7 +175,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= SAMPLE_TEXT else text[: SAMPLE_TEXT - 1] + "…"
 
 
-def _suite_part(spec: SuiteSpec, plan: SuitePlan, benchmark_name: str) -> JsonDict:
+def _suite_part(spec: SuiteSpec, plan: SuitePlan, benchmark_name: str) -> ImportPart:
     facts = [
         _fact("Cases", len(spec.cases)),
         _fact("New", len(plan.new_cases), "ok" if plan.new_cases else ""),
@@ -186,10 +213,10 @@ def _sample_positions(count: int) -> list[int]:
     return sorted({0, count // 2, count - 1})[:SAMPLES] if count else []
 
 
-def _case_sample(case: CaseRecord) -> JsonDict:
+def _case_sample(case: CaseRecord) -> PartSample:
     sample = _text_sample(case, case.key, given((case.scenario, case.question_type, case.lang)), case.prompt)
     outline = outline_of_grading(case.grading)
-    return sample | {"reference": _cut(case.reference), "outline": outline.as_json() if outline.children else None}
+    return {**sample, "reference": _cut(case.reference), "outline": outline.as_json() if outline.children else None}
 
 
 def _responses_to(benchmark: Benchmark | None, keys: Sequence[str]) -> int:
@@ -208,7 +235,7 @@ def _plan_of_responses(intake: Intake, plan: SuitePlan | None, stored: Suite | N
     return plan_responses(specs=intake.responses, benchmark=plan.benchmark, prompts=coming_prompts(plan))
 
 
-def _responses_part(intake: Intake, plan: ResponsePlan, suite: Suite | None) -> JsonDict:
+def _responses_part(intake: Intake, plan: ResponsePlan, suite: Suite | None) -> ImportPart:
     facts = [
         _fact("Responses", len(intake.responses)),
         _fact("New", len(plan.new), "ok" if plan.new else ""),
@@ -251,19 +278,25 @@ def _assessed(responses: Sequence[int]) -> int:
     return total
 
 
-def _response_sample(spec: ResponseRecord) -> JsonDict:
+def _response_sample(spec: ResponseRecord) -> PartSample:
     chips = [spec.system] + ([f"attempt {spec.attempt}"] if spec.attempt else [])
     return _text_sample(spec, spec.case_key, chips, spec.text)
 
 
-def _text_sample(spec: CaseRecord | ResponseRecord, title: str, chips: list[str], text: str) -> JsonDict:
+def _text_sample(spec: CaseRecord | ResponseRecord, title: str, chips: list[str], text: str) -> PartSample:
     """Return a sample with as many images and turns as a preview shows."""
-    images = [asdict(image) for image in spec.images[:SHOWN_IMAGES]]
-    shown = {"images": images, "messages": list(spec.messages[:LISTED])}
-    return {"title": title, "chips": chips, "text": _cut(text), "reference": "", "outline": None, **shown}
+    return {
+        "title": title,
+        "chips": chips,
+        "text": _cut(text),
+        "reference": "",
+        "outline": None,
+        "images": [asdict(image) for image in spec.images[:SHOWN_IMAGES]],
+        "messages": list(spec.messages[:LISTED]),
+    }
 
 
-def _rubric_part(rubric: StagedRubric, plan: RubricPlan, intake: Intake, findings: Findings) -> JsonDict:
+def _rubric_part(rubric: StagedRubric, plan: RubricPlan, intake: Intake, findings: Findings) -> ImportPart:
     unknown = _check_cases(rubric, plan, intake, findings)
     facts = [_fact("Criteria trees", rubric.item_count)]
     if plan.latest is not None or not plan.changes_nothing:  # one known under another name brings nothing new
@@ -318,10 +351,10 @@ def _check_cases(rubric: StagedRubric, plan: RubricPlan, intake: Intake, finding
     return unknown.count
 
 
-def _item_sample(item: StagedItem) -> JsonDict:
+def _item_sample(item: StagedItem) -> PartSample:
     chips = [item.source] if item.source else []
     sample = _text_sample(CaseRecord(), item.case_key or "The whole benchmark", chips, "")
-    return sample | {"outline": outline_of_tree(item_tree(item)).as_json()}
+    return {**sample, "outline": outline_of_tree(item_tree(item)).as_json()}
 
 
 MOST_PATHS = 12  # that a command shown on a page names
@@ -344,7 +377,7 @@ class CheckedImport:
     options: ImportOptions
     problems: tuple[Problem, ...] = ()
     content_hash: str = ""  # of the files, where they had to be looked for among earlier imports
-    parts: list[JsonDict] = field(default_factory=list)  # what would be done, for the page
+    parts: list[ImportPart] = field(default_factory=list)  # what would be done, for the page
     changes_nothing: bool = False  # all of it is stored already
     suite: SuitePlan | None = None
     responses: ResponsePlan | None = None

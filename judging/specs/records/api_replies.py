@@ -27,7 +27,7 @@ from judging.specs.records.values import (
     parsed,
     reply_in,
 )
-from judging.specs.turns import MAX_TURNS, content_of, role_of
+from judging.specs.turns import MAX_TURNS, RowMessage, content_of, role_of
 
 _LEFT_OUT = frozenset({"reasoning", "thinking", "redacted_thinking"})  # parts that nobody is shown
 _CALLS = frozenset({"tool_use", "function_call", "server_tool_use", "tool-call"})
@@ -170,11 +170,11 @@ def set_reply(row: ResponseRecord, value: object) -> ResponseRecord:
     return row
 
 
-def _text_turn(choice: JsonObject) -> dict[str, str]:
+def _text_turn(choice: JsonObject) -> RowMessage:
     return {"role": "assistant", "content": as_text(choice.get("text"))}
 
 
-def _parts_turn(candidate: JsonObject) -> JsonDict:
+def _parts_turn(candidate: JsonObject) -> RowMessage:
     """Return the turn of a candidate of Gemini; thoughts are left out."""
     parts = [part for part in objects(at(candidate, "content.parts")) if not part.get("thought")]
     shown = [
@@ -186,7 +186,7 @@ def _parts_turn(candidate: JsonObject) -> JsonDict:
     return {"role": "assistant", "content": shown}
 
 
-def response_of(turns: list[JsonDict], system: str, stop: object, tokens: int | None) -> ResponseRecord:
+def response_of(turns: list[RowMessage], system: str, stop: object, tokens: int | None) -> ResponseRecord:
     """Return a response: its text, with the steps where tools were called."""
     texts = ["".join(_texts(turn.get("content"))) for turn in turns if turn.get("role") == "assistant"]
     has_steps = any(turn.get("tool_calls") for turn in turns)
@@ -212,7 +212,7 @@ class Messages:
     place: Place
     images: int = 0
 
-    def turns(self, system: object, given: object) -> list[JsonDict]:
+    def turns(self, system: object, given: object) -> list[RowMessage]:
         """Return a system text, given apart, and the messages or items after it; a text alone is a user's turn."""
         entries = [{"role": "user", "content": given}] if isinstance(given, str) else objects(given)
         found = [turn for entry in entries for turn in self._of(entry)]
@@ -223,7 +223,7 @@ class Messages:
         text = content_text(system)
         return [{"role": "system", "content": text}, *found] if text else found
 
-    def _of(self, entry: JsonObject) -> list[JsonDict]:
+    def _of(self, entry: JsonObject) -> list[RowMessage]:
         kind = as_text(entry.get("type"))
         if kind in _CALLS:
             return [{"role": "assistant", "content": "", "tool_calls": [_call(entry)]}]
@@ -241,13 +241,17 @@ class Messages:
             return results
         said = shown if parts else content_text(content)
         said = said or first_text(entry.get("refusal"), at(entry, "error.message"))
-        turn: JsonDict = {"role": entry["role"]} | ({"content": said} if said or calls or "content" in entry else {})
-        for name, key in (("tool_call_id", "tool_call_id"), ("name", "function"), ("name", "name")):
-            if entry.get(key):
-                turn[name] = as_text(entry[key])
-        return [*results, turn | ({"tool_calls": calls} if calls else {})]
+        is_said = said or calls or "content" in entry
+        turn: RowMessage = {"role": entry["role"], "content": said} if is_said else {"role": entry["role"]}
+        if entry.get("tool_call_id"):
+            turn["tool_call_id"] = as_text(entry["tool_call_id"])
+        if name := entry.get("name") or entry.get("function"):
+            turn["name"] = as_text(name)
+        if calls:
+            turn["tool_calls"] = calls
+        return [*results, turn]
 
-    def _result(self, part: JsonObject) -> dict[str, str]:
+    def _result(self, part: JsonObject) -> RowMessage:
         said = part.get("content", part.get("output"))
         return {
             "role": "tool",
@@ -255,7 +259,7 @@ class Messages:
             "tool_call_id": first_text(part.get("tool_use_id"), part.get("call_id"), part.get("toolCallId")),
         }
 
-    def _part(self, part: JsonObject) -> JsonDict | None:
+    def _part(self, part: JsonObject) -> dict[str, str] | None:
         kind = as_text(part.get("type"))
         if kind in _LEFT_OUT | _CALLS | _RESULTS:
             return None

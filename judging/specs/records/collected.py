@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Generic, TypeVar, overload
 
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonDict
 from judging.specs.records.collector import (
     AT_ONCE,
     OF_CASE,
@@ -37,6 +37,7 @@ from judging.specs.records.neutral import (
     VerdictRecord,
 )
 from judging.specs.turns import text_of
+from judging.specs.types import StoredTurn
 
 T = TypeVar("T")
 F = TypeVar("F")
@@ -418,7 +419,7 @@ def _rubric(row: tuple[Any, ...]) -> RubricRecord:
     return RubricRecord(record["case"], criteria, Place(file, at))
 
 
-def turns_json(messages: Sequence[JsonObject]) -> list[JsonDict]:
+def turns_json(messages: Sequence[StoredTurn]) -> list[dict[str, str]]:
     """Return stored turns as role and text."""
     return [{"role": turn["role"], "text": text_of(turn)} for turn in messages]
 

@@ -34,7 +34,7 @@ from judging.specs.records.neutral import (
 from judging.specs.records.parts import RecordOptions
 from judging.specs.records.values import finite
 from judging.specs.turns import ReadTurns, read_turns
-from judging.specs.types import CONTEXT_ROLES, UNKNOWN_SCALE, ImageSpec, image_specs
+from judging.specs.types import CONTEXT_ROLES, UNKNOWN_SCALE, ImageSpec, StoredTurn, image_specs
 
 SCHEMA = """
 CREATE TABLE cases (no INTEGER PRIMARY KEY, id TEXT UNIQUE, digest BLOB, asks_of BLOB,
@@ -361,7 +361,7 @@ class Collector(Notes):
         elif references:
             self.leave_out("reference", "no file of the upload has its question", place)
 
-    def prompt_messages(self, case: int) -> list[JsonDict]:
+    def prompt_messages(self, case: int) -> list[StoredTurn]:
         """Return the turns of a case in the stored form, to be put before those of a response; [] where unknown."""
         row = self.spool.row("SELECT prompt, messages FROM cases WHERE no = ? AND is_defined", case)
         if row is None:
@@ -595,7 +595,7 @@ class Collector(Notes):
         return replace(turns, images=(*turns.images, *beside)) if turns else None
 
 
-def _asked(turns: ReadTurns, prompt: str) -> tuple[str, list[JsonObject]]:
+def _asked(turns: ReadTurns, prompt: str) -> tuple[str, list[StoredTurn]]:
     """Return the text of a prompt and its turns; one user turn of text alone is a plain prompt."""
     messages = list(turns.messages)
     if not messages:

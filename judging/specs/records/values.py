@@ -11,10 +11,11 @@ import tokenize
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from evalsite.base.types import JsonDict, JsonObject, as_text, json_text, objects
 from judging.specs.records.neutral import as_value
-from judging.specs.turns import ROLES, content_of, role_of
+from judging.specs.turns import ROLES, RowMessage, content_of, role_of
 
 _MOST_CHARACTERS = 2_000_000  # of a cell that may be a printed list
 _NAMED = {"nan": None, "NaN": None, "null": None, "true": True, "false": False}
@@ -179,17 +180,17 @@ def _is_turn(entry: object) -> bool:
     return isinstance(entry, dict) and bool(role_of(entry))
 
 
-def user_turns(entries: Iterable[object]) -> list[dict[str, str]]:
+def user_turns(entries: Iterable[object]) -> list[RowMessage]:
     """Return texts as user turns of one conversation."""
     return [{"role": "user", "content": as_text(entry)} for entry in entries]
 
 
-def conversation(asked: Sequence[object], replies: Sequence[object]) -> list[JsonDict]:
+def conversation(asked: Sequence[object], replies: Sequence[object]) -> list[RowMessage]:
     """Return user turns with the reply of the assistant behind each; `asked` may be texts or turns."""
-    turns: list[JsonDict] = []
-    questions = [entry if isinstance(entry, dict) else {"role": "user", "content": as_text(entry)} for entry in asked]
+    turns: list[RowMessage] = []
+    questions: list[Any] = [dict(entry) if isinstance(entry, dict) else user_turns([entry])[0] for entry in asked]
     for number, question in enumerate(questions):
-        turns.append(dict(question))
+        turns.append(question)
         if number < len(replies):
             turns.append({"role": "assistant", "content": as_text(replies[number])})
     turns += [{"role": "assistant", "content": as_text(reply)} for reply in replies[len(questions) :]]
@@ -206,11 +207,11 @@ def content_text(content: object) -> str:
     return as_text(content)
 
 
-def last_turn_split(value: object) -> tuple[list[JsonDict], str] | None:
+def last_turn_split(value: object) -> tuple[list[RowMessage], str] | None:
     """Return what a conversation asks and its last reply; None for what does not end with the assistant."""
     if not is_messages(value):
         return None
-    turns: list[JsonDict] = list(value) if isinstance(value, list) else []
+    turns: list[RowMessage] = list(value) if isinstance(value, list) else []
     if role_of(turns[-1]) != "assistant":
         return None
     return turns[:-1], content_text(content_of(turns[-1]))

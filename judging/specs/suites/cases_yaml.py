@@ -27,8 +27,8 @@ from judging.specs.lint import (
 )
 from judging.specs.pictures import IMAGE_FIELDS, RESPONSE_IMAGE_FIELDS, ImageSource, read_images
 from judging.specs.records.neutral import CaseRecord, ResponseRecord, given
-from judging.specs.turns import MESSAGE_FIELDS, RESPONSE_MESSAGE_FIELDS, ReadTurns, read_turns
-from judging.specs.types import CONTEXT_ROLES
+from judging.specs.turns import MESSAGE_FIELDS, RESPONSE_MESSAGE_FIELDS, ReadTurns, RowMessage, read_turns
+from judging.specs.types import CONTEXT_ROLES, StoredTurn
 
 MissingFiles = Literal["error", "warn"]
 
@@ -415,39 +415,42 @@ def response_row(response: ResponseRecord, images: Sequence[JsonObject]) -> Json
     return row | ({"response_images": further_images} if further_images else {})
 
 
-def media_fields(owner: str, images: Sequence[JsonObject], turns: Sequence[JsonObject]) -> JsonDict:
+def media_fields(owner: str, images: Sequence[JsonObject], turns: Sequence[StoredTurn]) -> JsonDict:
     """Return the columns of an export that say what a case or response has beside its text: hashes, and messages."""
     hashes = [image["digest"] for image in images]
     return {f"{owner}_images": hashes, f"{owner}_messages": messages_of(turns, images)}
 
 
-def messages_of(turns: Sequence[JsonObject], images: Sequence[JsonObject]) -> list[JsonDict]:
+def messages_of(turns: Sequence[StoredTurn], images: Sequence[JsonObject]) -> list[RowMessage]:
     """Return a conversation in the form of chat completions; images are paths among the files of the export."""
     return [_message(turn, images) for turn in turns]
 
 
-def _message(turn: JsonObject, images: Sequence[JsonObject]) -> JsonDict:
+def _message(turn: StoredTurn, images: Sequence[JsonObject]) -> RowMessage:
     parts = [
         {"type": "text", "text": part["text"]} if "text" in part else {"type": "image", **_named(images[part["image"]])}
         for part in turn["parts"]
     ]
-    message: JsonDict = {"role": turn["role"], "content": parts or None}
+    message: RowMessage = {"role": turn["role"], "content": parts or None}
     if turn.get("calls"):
         message["tool_calls"] = [
             {"id": call["id"], "type": "function", "function": {name: call[name] for name in ("name", "arguments")}}
             for call in turn["calls"]
         ]
-    optional_fields = {"tool_call_id": turn.get("call_id"), "name": turn.get("name")}
-    return message | {name: value for name, value in optional_fields.items() if value}
+    if turn.get("call_id"):
+        message["tool_call_id"] = turn["call_id"]
+    if turn.get("name"):
+        message["name"] = turn["name"]
+    return message
 
 
-def _further(turns: Sequence[JsonObject], images: Sequence[JsonObject]) -> list[JsonDict]:
+def _further(turns: Sequence[StoredTurn], images: Sequence[JsonObject]) -> list[dict[str, str]]:
     """Return the images that no turn shows."""
     shown = {part.get("image") for turn in turns for part in turn["parts"]}
     return [_named(image) for index, image in enumerate(images) if index not in shown]
 
 
-def _named(image: JsonObject) -> JsonDict:
+def _named(image: JsonObject) -> dict[str, str]:
     return {"path": image_file(image)} | ({"alt": image["alt"]} if image.get("alt") else {})
 
 

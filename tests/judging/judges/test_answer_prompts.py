@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from judging.judges.answer_prompts import chat_messages, turns_of, with_rules, without_images
 from judging.llm.chat import Message, MessagePart, sent_message
-from judging.specs.types import ImageSpec
+from judging.specs.types import ImageSpec, StoredTurn
 
 IMAGES = (ImageSpec("a" * 64, "image/png", 4, 4, alt="the answer"), ImageSpec("b" * 64, "image/jpeg", 4, 4))
 A, B = (MessagePart(digest=image.digest, media_type=image.media_type) for image in IMAGES)
 
 
-def turn(role: str, *parts: Any, **fields: Any) -> dict[str, Any]:
-    return {"role": role, "parts": [{"text": p} if isinstance(p, str) else {"image": p} for p in parts], **fields}
+def turn(role: str, *parts: Any, **fields: Any) -> StoredTurn:
+    shown: Any = [{"text": part} if isinstance(part, str) else {"image": part} for part in parts]
+    return cast(StoredTurn, {"role": role, "parts": shown, **fields})
 
 
 def call(name: str, call_id: str = "") -> dict[str, str]:

@@ -40,7 +40,7 @@ from judging.specs.records.values import (
     reply_in,
     user_turns,
 )
-from judging.specs.turns import content_of, role_of, text_of
+from judging.specs.turns import RowMessage, content_of, role_of, text_of
 
 
 def side(column: str, text: object, system: str = "", **more: object) -> Reply:
@@ -128,7 +128,7 @@ def both_orders(first: Choice | None, second: Choice | None, *, is_strict: bool)
     return Opinion(Choice.A if Choice.A in differing else Choice.B, Giver.JUDGE, orders=orders)
 
 
-def question_of(messages: list[JsonDict]) -> list[JsonDict]:
+def question_of(messages: list[RowMessage]) -> list[RowMessage]:
     """Return the turns of a conversation that ask: all but those of the assistant."""
     return [turn for turn in messages if role_of(turn) != "assistant"]
 
@@ -142,12 +142,12 @@ def reply_of(turns: object, column: str, system: str = "") -> Reply:
     return side(column, "", system, messages=messages)
 
 
-def several_turns(collector: Collector, case: int | None, replies: list[str]) -> tuple[str, list[JsonDict]]:
+def several_turns(collector: Collector, case: int | None, replies: list[str]) -> tuple[str, list[RowMessage]]:
     """Return replies, one a turn, as text where there is one, else as the whole conversation with a known case."""
     if len(replies) == 1:
         return replies[0], []
     known = collector.prompt_messages(case) if case is not None else []
-    asked = [{"role": turn["role"], "content": text_of(turn)} for turn in known]
+    asked: list[RowMessage] = [{"role": turn["role"], "content": text_of(turn)} for turn in known]
     before = [turn for turn in asked if turn["role"] == "system"]
     questions = [turn for turn in asked if turn["role"] == "user"]
     return "", [*before, *conversation(questions[: len(replies)], replies)]

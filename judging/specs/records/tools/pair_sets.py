@@ -46,6 +46,7 @@ from judging.specs.records.values import (
     object_of,
     parsed,
 )
+from judging.specs.turns import RowMessage
 
 _FIRST_SECOND = {1.0: Choice.A, 2.0: Choice.B}  # LLMBar, PandaLM
 _ZERO_ONE = {0.0: Choice.A, 1.0: Choice.B}  # PKU-SafeRLHF; Auto-J, where 2 is a tie
@@ -474,7 +475,7 @@ def _asked_before(row: ToolRow) -> JsonDict:
     value = asked(row) if name == "instruction" else parsed(row.get(name))
     system = row.text(row.named(Holds.SYSTEM_TEXT)).strip()
     if is_messages(value) and isinstance(value, list):
-        turns: list[JsonDict] = list(value)
+        turns: list[RowMessage] = list(value)
     elif as_text(value).strip():
         turns = _transcript_turns(as_text(value)) or [{"role": "user", "content": as_text(value)}]
     else:
@@ -486,16 +487,16 @@ def _asked_before(row: ToolRow) -> JsonDict:
     return {"messages": [{"role": "system", "content": system}, *turns] if system else turns}
 
 
-def _transcript(value: object) -> tuple[list[JsonDict], str] | None:
+def _transcript(value: object) -> tuple[list[RowMessage], str] | None:
     """Return the turns and the last reply of a conversation written as one text with Human: and Assistant:."""
     return last_turn_split(_transcript_turns(value)) if isinstance(value, str) else None
 
 
-def _transcript_turns(text: str) -> list[JsonDict]:
+def _transcript_turns(text: str) -> list[RowMessage]:
     pieces = _TURN.split(text)
     if len(pieces) < 3 or pieces[0].strip():
         return []
     roles = {"Human": "user", "Assistant": "assistant"}
     said = zip(pieces[1::2], pieces[2::2], strict=True)
-    turns = [{"role": roles[who], "content": text.strip()} for who, text in said]
+    turns: list[RowMessage] = [{"role": roles[who], "content": text.strip()} for who, text in said]
     return turns if turns[-1]["content"] or turns[-1]["role"] == "user" else turns[:-1]

@@ -28,7 +28,7 @@ from judging.specs.records.values import (
     texts,
 )
 from judging.specs.rubrics.rubric_tables import ALIASES, CODE_CHECKS, ID_COLUMNS, RATED_CHECKS
-from judging.specs.turns import role_of
+from judging.specs.turns import RowMessage, role_of
 
 _promptfoo = partial(
     Shape,
@@ -705,9 +705,9 @@ def _test_case(collector: Collector, place: Place, case: JsonDict, system: str, 
     return Told(row, [Reply(reply, [_metric(metric, used) for metric in named])])
 
 
-def _turns(case: JsonObject) -> list[JsonDict]:
+def _turns(case: JsonObject) -> list[RowMessage]:
     """Return the turns of a conversation; older versions had a test case for each exchange."""
-    turns: list[JsonDict] = []
+    turns: list[RowMessage] = []
     for turn in objects(case.get("turns")) or objects(case.get("messages")):
         if "role" in turn:
             turns.append({"role": turn["role"], "content": as_text(turn.get("content"))})
@@ -718,7 +718,7 @@ def _turns(case: JsonObject) -> list[JsonDict]:
     return turns
 
 
-def _reply(system: str, case: JsonObject, turns: list[JsonDict]) -> ResponseRecord | None:
+def _reply(system: str, case: JsonObject, turns: list[RowMessage]) -> ResponseRecord | None:
     """Return what the system responded: a text, or the whole conversation; None where there is nothing."""
     output = case.get("actualOutput")
     replies = [turn for turn in turns if role_of(turn) == "assistant"]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from judging.specs.records.neutral import CaseRecord
 from judging.specs.suites.cases_yaml import media_fields, question_row
+from judging.specs.types import StoredTurn
 
 IMAGES = [
     {"digest": "a" * 64, "media_type": "image/png", "alt": ""},
     {"digest": "b" * 64, "media_type": "image/jpeg", "alt": "a wall"},
 ]
 PATHS = [{"path": f"images/{'a' * 64}.png"}, {"path": f"images/{'b' * 64}.jpg", "alt": "a wall"}]
-TURNS = [{"role": "user", "name": "ada", "parts": [{"text": "See"}, {"image": 0}]}]
+TURNS: list[StoredTurn] = [{"role": "user", "name": "ada", "parts": [{"text": "See"}, {"image": 0}]}]
 MESSAGES = [
     {"role": "user", "name": "ada", "content": [{"type": "text", "text": "See"}, {"type": "image", **PATHS[0]}]}
 ]
