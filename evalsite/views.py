@@ -35,7 +35,7 @@ from evalsite.base.rows import grouped
 from evalsite.base.types import JsonDict
 from evalsite.demo.content import load_content, start_work
 from evalsite.documents import COVERAGE, find_topic, read_document, shapes_by_tool, topics_for
-from evalsite.health import Health, database_state, read_health
+from evalsite.health import database_state, read_health
 from evalsite.job_queues import read_job_queues
 from evalsite.navigation import MOST, kinds_for, search
 from evalsite.reports.forms import leaderboard_choice
@@ -139,9 +139,17 @@ def home(request: PageRequest) -> HttpResponse:
     """Show what this person should see first, by their role."""
     at, role = timezone.now(), role_of(request.user) or Role.ANNOTATOR
     work = researcher_home(at=at) if role in (Role.RESEARCHER, Role.ADMIN) else None
-    page: JsonDict = {"mine": annotator_home(user=request.user, at=at), "work": work}
+    page: JsonDict = {"mine": annotator_home(user=request.user, at=at), "work": work, "site": None}
     page["board"] = newest_board(at=at) if role == Role.VIEWER else None
-    page["site"] = admin_home(at=at) if role == Role.ADMIN else None
+    if role == Role.ADMIN:
+        active = User.objects.filter(is_active=True).order_by().values(role=F("groups__name"))
+        endpoints = ModelEndpoint.objects.filter(is_active=True).order_by("kind", "name", "pk")
+        page["site"] = {
+            "health": read_health(at=at),
+            "endpoints": [(endpoint.name, key_is_set(endpoint)) for endpoint in endpoints],
+            "people": sorted((row["role"] or "no role", row["n"]) for row in active.annotate(n=Count("pk"))),
+            "audit": AuditEntry.objects.select_related("actor").order_by("-at", "-pk")[:LISTED],
+        }
     context = {"page": page, "live": work.live, "is_moving": work.is_moving} if work else {"page": page}
     return render(request, f"evalsite/home_{role.value}.html", context)
 
@@ -318,16 +326,6 @@ class ResearcherHome:
         return sum(seconds) if seconds else None
 
 
-@dataclass(frozen=True, slots=True)
-class AdminHome:
-    """The site's parts, its people and their last acts."""
-
-    health: Health
-    endpoints: tuple[tuple[str, bool | None], ...]  # their names, and whether their keys are set
-    people: tuple[tuple[str, int], ...]  # active ones by role
-    audit: Sequence[AuditEntry]
-
-
 def annotator_home(*, user: User, at: datetime) -> AnnotatorHome:
     """Return one person's queues and pace: three queries."""
     queues = with_my_counts(Queue.objects.filter(answer_filter(user.pk), status=QueueStatus.OPEN), user_id=user.pk)
@@ -395,19 +393,6 @@ def _failed_runs(at: datetime) -> list[tuple[Run, list[FailureCount]]]:
     counts = tasks.order_by().values("run", "failure_kind").annotate(n=Count("pk"))
     kinds = grouped((row["run"], FailureCount(row["failure_kind"], row["n"])) for row in counts)
     return [(run, sorted(kinds.get(run.pk, []), key=lambda kind: (-kind.count, kind.kind))) for run in runs]
-
-
-def admin_home(*, at: datetime) -> AdminHome:
-    """Return the state of the site and its people."""
-    active = User.objects.filter(is_active=True)
-    roles = active.order_by().values(role=F("groups__name")).annotate(n=Count("pk"))
-    endpoints = ModelEndpoint.objects.filter(is_active=True).order_by("kind", "name", "pk")
-    return AdminHome(
-        health=read_health(at=at),
-        endpoints=tuple((endpoint.name, key_is_set(endpoint)) for endpoint in endpoints),
-        people=tuple(sorted((row["role"] or "no role", row["n"]) for row in roles)),
-        audit=list(AuditEntry.objects.select_related("actor").order_by("-at", "-pk")[:LISTED]),
-    )
 
 
 def spend_by_day(*, at: datetime) -> tuple[SpendBar, ...]:

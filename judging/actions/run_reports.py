@@ -74,7 +74,7 @@ def preview_report(preview: PromptPreview, response: Response) -> JsonDict:
         "compared_with": preview.other_system or None,
         "asked_in_both_orders": preview.asks_twice,
         "characters": preview.characters,
-        "messages": [asdict(message) for message in preview.messages],
+        "messages": preview.messages,
     }
 
 

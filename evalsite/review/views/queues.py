@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -69,16 +68,6 @@ BULK_WORDS = {"give": "Assign", "reopen": "Reopen or restore"}
 MOST_LABELS = 20  # of a scale, in a filter
 
 
-@dataclass(frozen=True, slots=True)
-class QueueRow:
-    """One queue of the list, with what waits in it."""
-
-    queue: Queue
-    waiting: int
-    disagreements: int
-    flagged: int = 0
-
-
 @get_view("review.view_queue")
 def queue_list(request: PageRequest) -> HttpResponse:
     """Show the queues of this person, and where to go on."""
@@ -87,16 +76,12 @@ def queue_list(request: PageRequest) -> HttpResponse:
     rows: list[CountedQueue] = list(page.object_list)
     disagreements = pages.disagreement_counts(rows) if request.user.has_perm("review.adjudicate") else {}
     flags = waiting_items.flag_counts(rows) if request.user.has_perm("review.change_queue") else {}
-    table = [
-        QueueRow(row, waiting_items.progress_in(row).waiting, disagreements.get(row.pk, 0), flags.get(row.pk, 0))
-        for row in rows
-    ]
-    open_rows = [row for row in table if row.queue.status == QueueStatus.OPEN and row.waiting]
-    first = max(open_rows, key=lambda row: row.waiting, default=None)
+    waiting = {row.pk: waiting_items.progress_in(row).waiting for row in rows}
+    open_rows = [row for row in rows if row.status == QueueStatus.OPEN and waiting[row.pk]]
     context = {
         "page_obj": page,
-        "table": table,
-        "first": first,
+        "table": [(row, waiting[row.pk], disagreements.get(row.pk, 0), flags.get(row.pk, 0)) for row in rows],
+        "first": max(open_rows, key=lambda row: waiting[row.pk], default=None),
         "archived": archived,
         "disagreements": sum(disagreements.values()),
     }

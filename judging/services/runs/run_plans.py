@@ -518,27 +518,14 @@ MOST_SHOWN = 20_000  # characters of a message
 
 
 @dataclass(frozen=True, slots=True)
-class PreviewedMessage:
-    """One message; `left_out` counts the characters behind those that are shown."""
-
-    role: str
-    text: str
-    left_out: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class PromptPreview:
     """The messages about one response, or why there are none."""
 
-    messages: tuple[PreviewedMessage, ...] = ()
+    messages: Sequence[Mapping[str, str | int]] = ()  # role, text, and how many characters behind it are left_out
+    characters: int = 0  # how long the messages are together
     problem: str = ""
     other_system: str = ""  # whose response is the second one
     asks_twice: bool = False  # once more with the responses swapped
-
-    @property
-    def characters(self) -> int:
-        """How long the messages are together."""
-        return sum(len(message.text) + message.left_out for message in self.messages)
 
 
 def preview_prompt(
@@ -564,10 +551,12 @@ def preview_prompt(
     except (BadPrompt, BadJudgeOption) as problem:
         return PromptPreview(problem=str(problem))
     return PromptPreview(
-        messages=tuple(
-            PreviewedMessage(message.role, message.content[:MOST_SHOWN], max(0, len(message.content) - MOST_SHOWN))
+        messages=[
+            {"role": message.role, "text": text[:MOST_SHOWN], "left_out": max(0, len(text) - MOST_SHOWN)}
             for message in requests[0].messages
-        ),
+            for text in (message.content,)
+        ],
+        characters=sum(len(message.content) for message in requests[0].messages),
         other_system=other.system.name if other is not None else "",
         asks_twice=len(requests) > 1 and other is not None,
     )

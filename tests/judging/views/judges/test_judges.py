@@ -512,7 +512,7 @@ def test_a_preview_shows_what_is_sent_about_the_chosen_response(
         .request(JudgeSubject(case.prompt.text, response.text, reference="Forty-two."))
     )
     for answer in (page, fragment):
-        assert [message.text for message in answer.context["preview"].messages] == [
+        assert [message["text"] for message in answer.context["preview"].messages] == [
             message.content for message in sent.messages
         ]
         assert "It is &lt;b&gt;42&lt;/b&gt;." in answer.content.decode()
@@ -534,7 +534,7 @@ def test_a_preview_says_what_placeholders_will_be_and_asks_where_it_does_not_kno
     text = html.unescape(answer.content.decode())
     assert "{answer} will be {{ response }}: the response to judge." in text
     assert "{tone} is not known here. Say what it is." in text
-    assert answer.context["preview"].messages[-1].text == (
+    assert answer.context["preview"].messages[-1]["text"] == (
         f"Question: {case.prompt.text}\nAnswer: Use chmod.\nTone: {{tone}}\nRate [[n]]."
     )
 
@@ -562,7 +562,7 @@ def test_a_preview_compares_with_another_system_and_refuses_what_could_not_be_sa
         other.system.name,
         True,
     )
-    assert "Second." in compared.context["preview"].messages[-1].text
+    assert "Second." in compared.context["preview"].messages[-1]["text"]
     assert blind.context["preview"].problem.startswith("The prompt does not name {{ response }}")
     assert "There is no variable 'nothing'" in broken.context["preview"].problem
     assert unknown.status_code == 404
@@ -580,7 +580,7 @@ def test_a_preview_cuts_long_messages_and_says_by_how_much(client: Client, admin
     )
 
     (message,) = answer.context["preview"].messages
-    assert (len(message.text), message.left_out, answer.context["preview"].characters) == (20_000, 10_000, 30_000)
+    assert (len(message["text"]), message["left_out"], answer.context["preview"].characters) == (20_000, 10_000, 30_000)
     assert "10,000 more characters" in answer.content.decode()
 
 
