@@ -167,22 +167,16 @@ def create(act: ActionCall[None, NewPromptForm]) -> PromptVersion:
     return save_prompt_version(name=data["name"], label=data["label"], text=data["text"], actor=act.actor, at=act.at)
 
 
-def _set_active(act: ActionCall[PromptVersion, NoInput], *, is_active: bool) -> PromptVersion:
-    set_prompt_active(version=act.subject, is_active=is_active, actor=act.actor)
-    act.subject.is_active = is_active
-    return act.subject
-
-
 @change("retire", said=lambda version: f"{version} is retired. Verdicts made with it are kept.")
 def retire(act: ActionCall[PromptVersion, NoInput]) -> PromptVersion:
     """Offer a version for no new judge. Judges and runs keep its text."""
-    return _set_active(act, is_active=False)
+    return set_prompt_active(version=act.subject, is_active=False, actor=act.actor)
 
 
 @change("restore", said=lambda version: f"{version} is restored.")
 def restore(act: ActionCall[PromptVersion, NoInput]) -> PromptVersion:
     """Offer a retired version again."""
-    return _set_active(act, is_active=True)
+    return set_prompt_active(version=act.subject, is_active=True, actor=act.actor)
 
 
 @change(DELETE)

@@ -74,22 +74,16 @@ def create(act: ActionCall[None, SystemForm]) -> System:
     )
 
 
-def _set_active(act: ActionCall[System, NoInput], *, is_active: bool) -> System:
-    set_system_active(system=act.subject, is_active=is_active, actor=act.actor)
-    act.subject.is_active = is_active
-    return act.subject
-
-
 @change("retire", said=lambda system: f"{system} is retired. Its responses are kept.")
 def retire(act: ActionCall[System, NoInput]) -> System:
     """Let no new run ask a system. Its responses and runs are kept."""
-    return _set_active(act, is_active=False)
+    return set_system_active(system=act.subject, is_active=False, actor=act.actor)
 
 
 @change("restore", said=lambda system: f"{system} is restored.")
 def restore(act: ActionCall[System, NoInput]) -> System:
     """Let new runs ask a retired system again."""
-    return _set_active(act, is_active=True)
+    return set_system_active(system=act.subject, is_active=True, actor=act.actor)
 
 
 @change(DELETE, leads_to="judging:system-list")

@@ -147,10 +147,12 @@ def save_prompt_version(*, name: str, label: str, text: str, actor: User | None,
 
 
 @transaction.atomic
-def set_prompt_active(*, version: PromptVersion, is_active: bool, actor: User | None) -> None:
+def set_prompt_active(*, version: PromptVersion, is_active: bool, actor: User | None) -> PromptVersion:
     """Retire a version, so that it is offered for nothing new, or bring it back. Judges and runs keep its text."""
     if PromptVersion.objects.filter(pk=version.pk, is_active=not is_active).update(is_active=is_active):
         _record(version, actor, "prompt.restored" if is_active else "prompt.retired")
+    version.is_active = is_active
+    return version
 
 
 @transaction.atomic

@@ -225,10 +225,12 @@ def _system_before_keys(worker: Worker) -> System | None:
 
 
 @transaction.atomic
-def set_system_active(*, system: System, is_active: bool, actor: User | None) -> None:
+def set_system_active(*, system: System, is_active: bool, actor: User | None) -> System:
     """Retire a system, so that no new run asks it, or bring it back. Its responses and runs stay."""
     if System.objects.filter(pk=system.pk, is_active=not is_active).update(is_active=is_active):
         record(actor, "system.restored" if is_active else "system.retired", system)
+    system.is_active = is_active
+    return system
 
 
 @transaction.atomic

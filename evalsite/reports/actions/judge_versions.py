@@ -514,39 +514,28 @@ CERTIFICATES: ReportTable[JudgesShown, Certificate] = ReportTable(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class BiasLine:
-    """One property of what a judge, or an evaluator of debates, judges, with its influence on the verdicts."""
-
-    judge: str
-    version: str
-    effect: ReportContent
-
-
-def _bias_lines(content: ReportContent) -> Iterator[BiasLine]:
+def _bias_lines(content: ReportContent) -> Iterator[ReportContent]:
+    """Yield each property of what a judge, or an evaluator of debates, judges, with its influence on the verdicts."""
     for judge in content["judges"]:
-        yield from (BiasLine(judge["judge"], judge["version"][:12], effect) for effect in judge["effects"])
+        named = {"judge": judge["judge"], "version": judge["version"][:12]}
+        yield from (effect | named for effect in judge["effects"])
 
 
-def _effect_scale(line: BiasLine) -> ScoreScale:
+def _effect_scale(line: ReportContent) -> ScoreScale:
     """Return the numbers of a judge that chooses them; else effects are printed as coefficients."""
-    scale = scale_of_figure(line.effect["effect"])
+    scale = scale_of_figure(line["effect"])
     return scale if scale.is_rating else COEFFICIENT
 
 
-BIAS: ReportTable[ReportContent, BiasLine] = ReportTable(
+BIAS: ReportTable[ReportContent, ReportContent] = ReportTable(
     "bias",
     "Influences on the verdicts of judges",
     columns=(
-        *plain_columns("judge", "version", "effect.name as property", "effect.unit"),
-        FigureColumn(
-            "effect",
-            lambda line: estimate_of(line.effect["effect"]),
-            scale=_effect_scale,
-        ),
-        PValueColumn("p_value", lambda line: line.effect["p_value"]),
-        PValueColumn("holm_p", lambda line: line.effect["holm_p"]),
-        ReportColumn("reason", lambda line: line.effect["effect"]["reason"]),
+        *plain_columns("judge", "version", "name as property", "unit"),
+        FigureColumn("effect", lambda line: estimate_of(line["effect"]), scale=_effect_scale),
+        PValueColumn("p_value", lambda line: line["p_value"]),
+        PValueColumn("holm_p", lambda line: line["holm_p"]),
+        ReportColumn("reason", lambda line: line["effect"]["reason"]),
     ),
     rows=_bias_lines,
     basis=bias_basis,
