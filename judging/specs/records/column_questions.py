@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from evalsite.base.types import JsonDict, as_text, objects
@@ -611,6 +611,8 @@ class ColumnQuestions(OpinionQuestions):
                 for name in self.free()
                 if (said := self._said_in_lists(name))
             ]
+            if not found:
+                self._ask_about_texts_below()
             labels = filter(self._lists_labels, self.free())
             found += [(name, f"{name} holds several labels of each row, which are not read") for name in labels]
         if self.has(*RESPONDS):
@@ -623,6 +625,15 @@ class ColumnQuestions(OpinionQuestions):
         for name, message in found:
             hint = "Bring a row for each of them. To keep them as a detail, "
             self.ask_or_keep(name, "lists", f"{message}.", hint)
+
+    def _ask_about_texts_below(self) -> None:
+        """Ask where objects have the text of a response somewhere in them, by its name."""
+        for name in self.free():
+            found = sorted({path for value in self.columns[name].values for path in _responses_below(value)})
+            if found:
+                message = f"{name} has {found[0]} in its objects, which may be what a system wrote."
+                answers = (Holds.RESPONSE, [f"{name}.{found[0]}"]), (Holds.DETAIL, [name])
+                self.ask_role("object-in-role", message, IF_SO, *answers)
 
     def _ask_about_turns(self) -> None:
         """Ask where turns of conversations, or texts that are references, have scores or labels, which are not read."""
@@ -713,6 +724,14 @@ class ColumnQuestions(OpinionQuestions):
         if is_by_name and not any(said.values()):
             said = {key: names.rank(key, Holds.ANSWER) for key in keys}
         return min((key for key, rank in said.items() if rank and (rank[0] == 0 or is_text)), default="")
+
+
+def _responses_below(value: object) -> Iterator[str]:
+    """Yield the paths of texts in an object that are responses by their names."""
+    for key, entry in value.items() if isinstance(value, dict) else ():
+        if has_words(entry) and names.is_strong(key, Holds.RESPONSE):
+            yield key
+        yield from (f"{key}.{path}" for path in _responses_below(entry))
 
 
 def _says(name: str, who: str, *roles: Holds) -> bool:

@@ -102,6 +102,7 @@ class OpinionQuestions(ColumnRoles):
         is_told = self.mapping.questions.has_errors or self.has(*names.ATTEMPTS, *_SAYING, Holds.LABELS_OF)
         columns = {name: self.columns[name] for name in self.free()} if is_answered and not is_told else {}
         few = [name for name, each in columns.items() if each.is_labels and 2 * len(each.distinct) <= len(each.values)]
+        few = [name for name in few if not names.may_choose(name)]  # result
         is_named, is_labelled = self.has(Holds.SYSTEM), self.has(Holds.LABEL)
         about = (*ASKS, Holds.INSTRUCTION, Holds.CASE, Holds.CHOICES, Holds.SYSTEM if is_named else Holds.CONTEXT)
         found = self.further_rows(self.part.rows(), few, *about).apart if few else []

@@ -93,6 +93,7 @@ SAID = ASKED | {"model": "oak", "response": "So it is."}
             | {"result": {"scores": [{"metricName": "Accuracy", "result": 0.5}]}},
             ("score=result.scores.Accuracy",),
         ),
+        (ASKED | {"sample": {"score": {"prediction": "So it is."}}}, ("response=sample.score.prediction",)),
         (ASKED | {"output": {"text": "So it is.", "scores": {"em": 1}}}, ("score=output.scores.em", "response=output")),
     ],
 )
@@ -129,6 +130,13 @@ def test_reads_takes_the_name_of_a_split_for_no_label() -> None:
     rows = [{"prompt": "Why?", "response": "So.", "split": name, "zest": name} for name in ("dev", "test", "dev")]
 
     assert "split" not in refused(lines(*rows), "t.jsonl")[0]
+
+
+def test_reads_takes_no_result_for_the_name_of_a_system() -> None:
+    rows = [{"task_id": f"t/{n // 2}", "prompt": f"P{n // 2}?", "completion": f"return {n}"} for n in range(6)]
+    said = [row | {"result": "failed: oh" if n % 2 else "passed", "passed": not n % 2} for n, row in enumerate(rows)]
+
+    assert len(read(lines(*said), "t.jsonl")["scores"]) == 6
 
 
 def test_reads_says_which_speakers_it_does_not_know() -> None:
