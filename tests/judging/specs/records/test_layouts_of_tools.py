@@ -133,7 +133,9 @@ def test_reads_takes_the_name_of_a_split_for_no_label() -> None:
 
 
 def test_reads_takes_no_result_for_the_name_of_a_system() -> None:
-    rows = [{"task_id": f"t/{n // 2}", "prompt": f"P{n // 2}?", "completion": f"return {n}"} for n in range(6)]
+    rows: list[JsonDict] = [
+        {"task_id": f"t/{n // 2}", "prompt": f"P{n // 2}?", "completion": f"return {n}"} for n in range(6)
+    ]
     said = [row | {"result": "failed: oh" if n % 2 else "passed", "passed": not n % 2} for n, row in enumerate(rows)]
 
     assert len(read(lines(*said), "t.jsonl")["scores"]) == 6
