@@ -57,7 +57,6 @@ class FailedJobForm(forms.Form):
 
 
 def _in_lines(facts: JsonDict) -> str:
-    """Return one line for each job."""
     lines = [f"{len(facts['workers'])} workers" + (f". {facts['problem']}" if facts["problem"] else "")]
     for name in ("running", "waiting", "scheduled", "failed"):
         rows = facts[name]["rows"]

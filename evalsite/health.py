@@ -247,8 +247,6 @@ def _new_text(at: datetime) -> bytes:
 
 
 class _Figures(Collector):
-    """Reads all figures once."""
-
     def __init__(self, at: datetime) -> None:
         self.at = at
 

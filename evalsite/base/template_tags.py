@@ -42,7 +42,7 @@ NOTE_PICTURES = {
 @register.inclusion_tag("_sort_header.html", takes_context=True)
 def sort_header(
     context: Context, field: str, label: str, numeric: bool = False, descending_first: bool = False, hint: str = ""
-) -> JsonDict:
+) -> dict[str, str | bool]:
     """A column header that sorts on the server; the choice stays in the URL (`sort=-score`)."""
     current = _query(context).get("sort", "")
     return {

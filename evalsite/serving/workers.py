@@ -83,7 +83,6 @@ def await_database(*, while_waiting: Callable[[], None] = lambda: None) -> None:
 
 
 def _database_answers() -> bool:
-    """Return whether the database answers now."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")

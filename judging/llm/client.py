@@ -298,8 +298,6 @@ class _TimedReader(io.RawIOBase):
 
 
 class _TimedResponse(HTTPResponse):
-    """A response that is read by a `_TimedReader`."""
-
     def __init__(self, connection: socket.socket, *args: Any, seconds: Callable[[], float], **options: Any) -> None:
         super().__init__(connection, *args, **options)
         self.fp = io.BufferedReader(_TimedReader(self.fp.detach(), connection, seconds))

@@ -318,7 +318,6 @@ def _changed(judge: Judge) -> list[str]:
 
 
 def _checked_options(judge: Judge, options: JsonDict) -> JsonDict:
-    """Return all options of a judge with their values."""
     texts = {name: value.replace("\r\n", "\n") for name, value in options.items() if isinstance(value, str)}
     try:
         kind = judge_kind(judge.kind)

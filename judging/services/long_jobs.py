@@ -87,7 +87,6 @@ def enqueue_once(
 
 
 def _is_unfinished(queue: Queue, job_id: str) -> bool:
-    """Return whether a job of this id waits or runs."""
     try:
         job = Job.fetch(job_id, connection=queue.connection, serializer=queue.serializer)
     except NoSuchJobError:

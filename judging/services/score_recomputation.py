@@ -145,7 +145,6 @@ def unfinished_rescorings() -> list[tuple[int, str]]:
 
 
 def _scores_of(evaluator: RunEvaluator) -> QuerySet[Score]:
-    """Return the scores that are computed again."""
     scores = Score.objects.filter(evaluator=evaluator).order_by("pk")
     return scores if evaluator.kind == EvaluatorKind.INDEX else scores.filter(verdict__value__isnull=False)
 

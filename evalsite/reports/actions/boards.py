@@ -444,7 +444,6 @@ def _board_columns(shown: BoardShown) -> tuple[ReportColumn[ReportContent], ...]
 
 
 def _board_lines(shown: BoardShown) -> Iterator[ReportContent]:
-    """Yield a line for each figure of a board."""
     for row in shown.content["rows"]:
         for column, cell in zip(shown.content["columns"], row["cells"], strict=True):
             if cell is not None:

@@ -60,7 +60,7 @@ def _send_form(run: Run, _first: JsonObject, data: PageData | None) -> SendForm:
     return form
 
 
-def _sent_facts(sent: ReferredItems | None) -> JsonDict:
+def _sent_facts(sent: ReferredItems | None) -> dict[str, str | int]:
     if sent is None:
         return {"left_to_worker": True}
     return {"queue": sent.queue.slug, "items": sent.count, "annotations": sent.annotations}

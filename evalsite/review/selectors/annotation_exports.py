@@ -152,8 +152,6 @@ def _detail_names(queue: Queue, taken: Collection[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """One item as exports have it."""
-
     fields: JsonDict
     details: JsonDict
     labels: tuple[Label, ...]

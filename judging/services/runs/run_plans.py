@@ -96,7 +96,6 @@ def write_items(index: RunEvaluator, *, systems: Sequence[System], responses: Qu
 
 
 def _items(run: Run, systems: Sequence[System], responses: QuerySet[Response] | None) -> Iterator[EsiItem]:
-    """Yield the items system by system."""
     links = Case.objects.filter(links__suite=run.suite).order_by("links__position")
     cases = list(links.values_list("pk", "prompt_id"))
     if responses is None:
