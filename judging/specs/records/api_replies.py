@@ -148,12 +148,14 @@ def replies_of(collector: Collector, place: Place, body: JsonObject) -> list[Res
 
 
 def texts_of(value: object) -> object:
-    """Return the text of a reply that is an object, or the texts of a list of such; any other value as it is."""
+    """Return the text of a reply that is an object, or the texts of a list of such, some of which may be texts already,
+    or null; any other value as it is."""
     replies = value if isinstance(value, list) else [value]
-    if is_messages(value) or not replies or not all(isinstance(reply, dict) for reply in replies):
+    said = [reply for reply in replies if reply is not None]
+    if is_messages(value) or not any(isinstance(reply, dict) for reply in said):
         return value
-    texts = [reply_in(reply) for reply in replies]
-    if any(text is None for text in texts):
+    texts = [reply if isinstance(reply, str | None) else reply_in(reply) for reply in replies]
+    if any(text is None and reply is not None for text, reply in zip(texts, replies, strict=True)):
         return value
     return texts if len(texts) > 1 else texts[0]
 

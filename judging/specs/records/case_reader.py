@@ -361,9 +361,10 @@ def reference_texts(value: object, choices: Choices = ()) -> tuple[list[str] | N
 def _marked(entry: object) -> dict[str, float]:
     """Return choices with their scores: of an object by choice, or with a list of both; nothing of others."""
     marks = dict(entry) if isinstance(entry, dict) else {}
-    chosen, scores = (*map(listed, marks.values()), [], [])[:2]
-    if len(chosen) == len(scores) and "labels" in marks:  # {"choices": […], "labels": […]}
-        marks = dict(zip(map(as_text, chosen), scores, strict=True)) or marks
+    scores = listed(marks.get("labels"))
+    for chosen in (listed(value) for name, value in marks.items() if scores and name != "labels"):
+        if len(chosen) == len(scores):  # {"choices": […], "labels": […]}
+            marks = dict(zip(map(as_text, chosen), scores, strict=True))
     kinds = {type(value) for value in marks.values()}
     are_limits = any(map(names.sums_up, marks)) or any(map(names.is_score, marks))
     return marks if (kinds == {bool} or kinds <= {int, float}) and not are_limits else {}

@@ -491,14 +491,16 @@ class OpinionQuestions(ColumnRoles):
         """Ask which column has responses or labels, or which ones have them by system or by person."""
         said = "responses" if one is Holds.RESPONSE else "labels"
         message = f"which columns hold {said}? It has: {self.names_of_all()}."
-        candidates = candidates[-2:] if one is Holds.RESPONSE else candidates
+        are_numbered = one is Holds.RESPONSE and names.are_numbered(candidates)
+        candidates = candidates if are_numbered or one is not Holds.RESPONSE else candidates[-2:]
         each = option(wide, *candidates)
         hint = f"Say it with --map {one}=COLUMN{', or ' + each if each else ''}."
         page_hint = f"Choose {one.label} for one of them under Columns, or {wide.label} for each of several."
         answers: list[list[Answer]] = [[(one, [name])] for name in candidates]
-        if len(candidates) > 1:  # several labels are likelier than one
-            answers.insert(len(answers) if one is Holds.RESPONSE else 0, [(wide, candidates)])
-        if one is Holds.RESPONSE and names.are_numbered(candidates):
+        if len(candidates) > 1:  # several labels, or texts with numbers, are likelier than one
+            is_likelier = are_numbered or one is not Holds.RESPONSE
+            answers.insert(0 if is_likelier else len(answers), [(wide, candidates)])
+        if are_numbered and len(candidates) == 2:
             sides = zip((Holds.RESPONSE_A, Holds.RESPONSE_B), candidates, strict=True)
             answers.insert(0, [(role, [name]) for role, name in sides])
         if not self.has(*ASKS, Holds.CASE, Holds.CASE_PATH):

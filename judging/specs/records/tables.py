@@ -401,7 +401,7 @@ class _Reader:
             return []
         row = None if self._is_null(place, value) else self._row(place, fields, more)
         replies = self._replies(place, case, value, row) if row is not None else ()
-        return [self.collector.response(place, case, reply) for reply in replies]
+        return [reply and self.collector.response(place, case, reply) for reply in replies]
 
     def _is_null(self, place: Place, value: object) -> bool:
         """Return whether a row has no response, which is counted; an empty text of JSON is an empty response."""
@@ -449,16 +449,16 @@ class _Reader:
             if row.completion_tokens is not None:
                 row.metadata.pop(tokens, None)
 
-    def _replies(self, place: Place, case: int, value: object, row: ResponseRecord) -> Iterator[ResponseRecord]:
-        """Yield the response of a row: a text, a conversation, or several attempts where a list has several texts or an
-        API replied several."""
+    def _replies(self, place: Place, case: int, value: object, row: ResponseRecord) -> Iterator[ResponseRecord | None]:
+        """Yield the response of a row: a text, a conversation, or several attempts where a list has several texts, None
+        for one that is null, or an API replied several."""
         if is_api_reply(value):
             yield from self._api_replies(place, value, row)
             return
         if row.system == self.system:
             self._warn_of_name()
         entries, value = listed(value) or [value], texts_of(value)
-        if not are_texts(value) or row.attempt is not None:
+        if not are_texts([text for text in listed(value) if text is not None]) or row.attempt is not None:
             row.metadata = beside_text(entries[0], value, OF_REPLIES) | row.metadata
             yield set_reply(row, value)
             return
@@ -469,7 +469,9 @@ class _Reader:
             yield replace(row, messages=conversation(questions, replies))
         else:
             for entry, text in zip(entries, replies, strict=True):
-                yield replace(row, text=as_text(text), metadata=beside_text(entry, text, OF_REPLIES) | row.metadata)
+                metadata = beside_text(entry, text, OF_REPLIES) | row.metadata
+                is_null = text is None and self._is_null(place, text)
+                yield None if is_null else replace(row, text=as_text(text), metadata=metadata)
 
     def _api_replies(self, place: Place, body: JsonObject, row: ResponseRecord) -> Iterator[ResponseRecord]:
         """Yield the responses in a reply of an API, which may name the model that the row does not."""
@@ -561,7 +563,7 @@ class _Reader:
             self.collector.failed(place, self.cases.text(fields, Holds.CASE), failure)
         if failure or self._is_null(place, value):
             return None
-        replies = list(self._replies(place, case, value, row))
+        replies = [reply for reply in self._replies(place, case, value, row) if reply is not None]
         if len(replies) > 1 and not is_api_reply(value):
             replies = [set_reply(row, texts_of(value))]
         for _ in replies[1:]:
@@ -670,7 +672,7 @@ class _Reader:
                 by_place = isinstance(value, list) and isinstance(entry, int | float) and not rater
                 if by_place:
                     self.collector.warn_once("raters-by-place", self.part.place(), f"rater {number}")
-                yield f"rater {number}" * by_place, "", entry, ""
+                yield f"rater {number}" if by_place else "", "", entry, ""
 
     def _is_unsaid(self, place: Place, value: object, name: str) -> bool:
         """Return whether a label is missing; one that is infinite, and a word for it such as N/A, is counted."""

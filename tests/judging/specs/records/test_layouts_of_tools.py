@@ -50,6 +50,23 @@ def test_reads_takes_the_marked_choices_of_an_object_for_references() -> None:
     ]
 
 
+def test_reads_takes_marked_choices_in_any_order_of_their_names() -> None:
+    row = {"question": "Is it so?", "targets": {"labels": [0, 1], "choices": ["It is so.", "It is not."]}}
+
+    assert read(lines(row), "t.jsonl")["cases"] == [
+        case("1", "Is it so?", "It is not.", choices=["It is so.", "It is not."])
+    ]
+
+
+def test_reads_counts_the_attempts_of_a_list_that_are_null() -> None:
+    row = {"prompt": "Which?", "model": "oak", "outputs": ["The Elbe.", None, {"text": "The Oder."}]}
+
+    document = read(lines(row), "t.jsonl")
+
+    assert document["responses"] == [response("oak", "The Elbe."), response("oak", "The Oder.", attempt=1)]
+    assert document["warnings"]["null-response"] == 1
+
+
 def test_reads_takes_the_spans_of_an_answer_for_references() -> None:
     row = {"question": "How many?", "answers_spans": {"spans": ["5", "five"], "types": ["number", "number"]}}
 
@@ -73,6 +90,10 @@ SAID = ASKED | {"model": "oak", "response": "So it is."}
     ("row", "expected"),
     [
         (ASKED | {"text_a": "So it is.", "text_b": "It is not."}, ("response-a=text_a", "response-b=text_b")),
+        (
+            ASKED | {"text_1": "So it is.", "text_2": "It is not.", "text_3": "It may be."},
+            ("responses of=text_1", "responses of=text_2", "responses of=text_3"),
+        ),
         (SAID | {"tone": [1, 2], "depth": [3, 3]}, ("label=tone", "label=depth")),
         (
             SAID | {"annotations": {"Tone": [1, 2], "Depth": [3, 3]}},
