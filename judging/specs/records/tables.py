@@ -64,6 +64,7 @@ from judging.specs.records.values import (
     finite,
     is_messages,
     is_missing,
+    is_void,
     listed,
     parsed,
 )
@@ -408,11 +409,11 @@ class _Reader:
         is_empty = isinstance(value, str) and (
             not value.strip() if self.part.is_cells else self.is_unfilled and is_missing(value)
         )
+        is_empty = is_empty or (bool(self.response) and is_void(value, self.mapping.columns[self.response].values))
         is_null = value is None or is_empty or (isinstance(value, float) and not math.isfinite(value))
         if is_null:
-            self.collector.leave_out(
-                "response", "the cell is empty" if self.part.is_cells else "the response is null", place
-            )
+            why = "the cell is empty" if self.part.is_cells else "the response is null"
+            self.collector.leave_out("response", why, place)
             self.collector.warn("null-response", place)
         elif is_missing(value) and value != "":
             self.collector.warn("missing-word", place, as_text(value))
@@ -640,7 +641,6 @@ class _Reader:
         self, place: Place, about: tuple[int, int | None], fields: JsonObject, more: JsonDict, labels: dict[str, str]
     ) -> None:
         """Take the labels of a row in these columns, each by the criterion that its header says."""
-        is_wide = bool(self.one[Holds.LABELS_OF])
         rater = as_id(self.cases.text(fields, Holds.RATER)) or self.rater
         said = self.cases.text(fields, Holds.CRITERION)
         reason, at = self.cases.text(fields, Holds.REASON), self.cases.text(fields, Holds.TIME)
@@ -650,7 +650,7 @@ class _Reader:
             for by, of, label, why in self._given_in(cell, name, value, rater):
                 if is_missing(label) or self._is_off_scale(cell, name, label):
                     continue
-                by, of = names.rater_and_criterion(name, of) if is_wide else (by or rater, of)
+                by, of = names.rater_and_criterion(name, of) if self.one[Holds.LABELS_OF] else (by or rater, of)
                 record = LabelRecord(about[0], by, as_text(label), about[1], of or criterion, why or reason)
                 record.at, record.metadata, record.place = at, more, cell
                 record.scale = names.scale_said(name) or record.scale

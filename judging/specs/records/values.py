@@ -358,6 +358,12 @@ def are_texts(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(entry, str) for entry in value)
 
 
+def is_void(value: object, others: Iterable[object]) -> bool:
+    """Return whether a value is a list of nothing, where others are lists of texts."""
+    is_empty = isinstance(value, list) and value.count(None) == len(value)
+    return is_empty and any(isinstance(entry, str) for other in others for entry in listed(other))
+
+
 def are_choices(value: object) -> bool:
     """Return whether a value is a list of several texts."""
     return are_texts(value) and len(listed(value)) > 1

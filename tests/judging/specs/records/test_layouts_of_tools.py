@@ -59,12 +59,14 @@ def test_reads_takes_marked_choices_in_any_order_of_their_names() -> None:
 
 
 def test_reads_counts_the_attempts_of_a_list_that_are_null() -> None:
-    row = {"prompt": "Which?", "model": "oak", "outputs": ["The Elbe.", None, {"text": "The Oder."}]}
+    row = {"prompt": "Which?", "model": "oak", "outputs": ["The Elbe.", None, "The Oder."]}
 
-    document = read(lines(row), "t.jsonl")
+    none = {"prompt": "Who?", "model": "oak", "outputs": []}
+
+    document = read(lines(row, none, none | {"prompt": "Why?", "outputs": [None]}), "t.jsonl")
 
     assert document["responses"] == [response("oak", "The Elbe."), response("oak", "The Oder.", attempt=1)]
-    assert document["warnings"]["null-response"] == 1
+    assert document["warnings"]["null-response"] == 3
 
 
 def test_reads_takes_the_spans_of_an_answer_for_references() -> None:
