@@ -41,7 +41,7 @@ class RowMessage(TypedDict, total=False):
 
 def raw_role_of(turn: JsonObject) -> str:
     """Return who speaks in a turn, as it says it itself."""
-    keys = ("role", "from", "own_role", "author", "sender", "rol", "角色", *(("type",) if "content" in turn else ()))
+    keys = ("role", "from", "speaker", "author", "sender", "rol", "角色", *(("type",) if "content" in turn else ()))
     return str(next((turn[key] for key in keys if key in turn), ""))
 
 
