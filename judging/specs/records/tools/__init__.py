@@ -36,10 +36,18 @@ def _shape(kind: str, tool: str, fits: Callable[[Part], bool], refusal: str, ran
     return Shape(kind, tool, fits, "", rank=rank, refusal=refusal)
 
 
+_OF_SURVEYS = (
+    ("respondent_id", "collector_id"),
+    ("response_id", "recorded_date"),
+    ("submitdate", "lastpage"),
+    ("response_id", "last_page"),
+)
+
+
 def _is_survey(part: Part) -> bool:
     """Return whether a table is what a survey's site exports: it numbers the people, or says when each replied."""
     said = {compared(name) for name in part.columns}
-    if not said.isdisjoint(("collector_id", "recorded_date", "lastpage", "last_page")):
+    if any(said.issuperset(names) for names in _OF_SURVEYS):
         return True
     first = part.columns[0].lower() if part.columns else ""
     is_dated = first in ("timestamp", "zeitstempel", "horodateur", "marca temporal", "时间戳记", "タイムスタンプ")

@@ -69,6 +69,12 @@ def test_reads_counts_the_attempts_of_a_list_that_are_null() -> None:
     assert document["warnings"]["null-response"] == 3
 
 
+def test_reads_takes_a_row_that_says_when_it_was_recorded_for_no_survey() -> None:
+    text = "id,prompt,reference,RecordedDate,last page\n1,Which?,Elbe,2024-01-02,9\n"
+
+    assert [row["prompt"] for row in read(text)["cases"]] == ["Which?"]
+
+
 def test_reads_takes_the_spans_of_an_answer_for_references() -> None:
     row = {"question": "How many?", "answers_spans": {"spans": ["5", "five"], "types": ["number", "number"]}}
 
