@@ -402,7 +402,7 @@ class _Reader:
             return []
         row = None if self._is_null(place, value) else self._row(place, fields, more)
         replies = self._replies(place, case, value, row) if row is not None else ()
-        return [reply and self.collector.response(place, case, reply) for reply in replies]
+        return [None if reply is None else self.collector.response(place, case, reply) for reply in replies]
 
     def _is_null(self, place: Place, value: object) -> bool:
         """Return whether a row has no response, which is counted; an empty text of JSON is an empty response."""
