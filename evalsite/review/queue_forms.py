@@ -399,6 +399,7 @@ class QueueForm(PeopleSearchForm, forms.ModelForm):  # type: ignore[type-arg]  #
                 self.add_error(name, f"Enter a share from 0 to {SHARES[name]}.")
         _check_members(self)
         queue, cleaned = self.instance, self.cleaned_data
+        # guidelines not changed here stay; those that would undo what somebody else changed are refused
         begun_with = cleaned.pop("guidelines_version", None) or queue.guidelines_version
         unchanged = [queue.guidelines, *queue.past_guidelines.filter(version=begun_with).values_list("text", flat=True)]
         if cleaned.get("guidelines", "") in map(with_plain_ends, unchanged):

@@ -83,7 +83,7 @@ class EmbeddedBroker:
             fcntl.flock(lock, fcntl.LOCK_EX)  # two that start at once must not both start a server
             if self.is_alive():
                 return False
-            if self._running():
+            if self._running():  # and answers no longer
                 self._signal(signal.SIGKILL)
             self.socket.unlink(missing_ok=True)
             self._launch()
@@ -92,7 +92,7 @@ class EmbeddedBroker:
     def _launch(self) -> None:
         folder = self.socket.parent
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = folder.stat()
+        status = folder.stat()  # one in the shared temporary folder must be ours and closed to others
         if folder.is_symlink() or status.st_uid != os.getuid() or (folder != self.folder and status.st_mode & 0o077):
             raise BrokerUnavailable(
                 f"{folder} is accessible to other users. Remove it, or set EVALSITE_DATA_DIR to a shorter path."

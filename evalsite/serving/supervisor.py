@@ -117,7 +117,7 @@ class Supervisor:
                     return
                 logger.warning("serving.broker_died")
                 self.broker.start()
-            except (BrokerUnavailable, OSError) as error:
+            except (BrokerUnavailable, OSError) as error:  # such as on a full disk; the pages go on meanwhile
                 wait = min(LONGEST_RESTART_SECONDS, RESTART_SECONDS * 2 ** min(self.broker_restarts, 5))
                 logger.warning("serving.broker_not_started again_in_seconds=%s error=%s", wait, error)
                 self.broker_restarts, self.broker_look_at = self.broker_restarts + 1, time.monotonic() + wait

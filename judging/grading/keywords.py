@@ -215,7 +215,7 @@ def _grade_leaf(needle: str, scope: _Scope, run: _Pass) -> JsonDict:
         shown["matched"] = searched in haystack
         spans = _occurrences(searched, haystack) if shown["matched"] else []
     if lower and len(run.lowered) != len(run.text):
-        origins = [index for index, character in enumerate(run.text) for _ in character.lower()]
+        origins = [index for index, character in enumerate(run.text) for _ in character.lower()]  # a few letters grow
         origin = [*origins, len(run.text)]
         spans = [(origin[start], origin[end]) for start, end in spans]
     shown["spans"] = [list(span) for span in spans]

@@ -26,11 +26,18 @@ QUEUE_TABLES = ("tcp", "tcp6", "udp", "udp6")
 SOCKET_OVERHEAD = 32 * 1024  # the last message may lie over the buffer's size, and every one has a head
 
 
-def tree_usage(root: int) -> tuple[tuple[int, ...], int, float, float]:
-    """Return what `root` and all its descendants use; processes that vanish meanwhile count as nothing.
+@dataclass(frozen=True, slots=True)
+class TreeUsage:
+    """One look at a tree of processes."""
 
-    They are their numbers; their memory in bytes; the seconds of CPU of living ones and of the children they
-    have waited for; and the longest seconds that one waited for a processor, 0 where the kernel does not say.
+    pids: tuple[int, ...]
+    memory_bytes: int
+    cpu_seconds: float  # living processes and the children they have waited for
+    starved_seconds: float  # the longest that a process waited for a processor; 0 where the kernel does not say
+
+
+def tree_usage(root: int) -> TreeUsage:
+    """Return what `root` and all its descendants use; processes that vanish meanwhile count as nothing.
 
     Pages shared by forked processes count once for each, so the figure errs towards stopping a program.
     """
@@ -40,7 +47,12 @@ def tree_usage(root: int) -> tuple[tuple[int, ...], int, float, float]:
         pid = waiting.pop()
         pids.append(pid)
         waiting.extend(_children(pid))
-    return tuple(pids), sum(map(_memory, pids)), sum(map(_cpu, pids)), max(map(_starved, pids))
+    return TreeUsage(
+        pids=tuple(pids),
+        memory_bytes=sum(_memory(pid) for pid in pids),
+        cpu_seconds=sum(_cpu(pid) for pid in pids),
+        starved_seconds=max(_starved(pid) for pid in pids),
+    )
 
 
 def socket_bytes(init: int) -> int:

@@ -177,16 +177,16 @@ class Watch:
         if self.stopped_by or now - self.checked_at < CHECK_EVERY_SECONDS:
             return
         self.checked_at = now
-        pids, memory_bytes, cpu_seconds, starved_seconds = tree_usage(self.process.pid)
-        memory_bytes += socket_bytes(self.init) if self.init is not None else 0
-        self.cpu_seconds = max(self.cpu_seconds, cpu_seconds)
-        self.starved_seconds = max(self.starved_seconds, starved_seconds)
+        usage = tree_usage(self.process.pid)
+        memory_bytes = usage.memory_bytes + (socket_bytes(self.init) if self.init is not None else 0)
+        self.cpu_seconds = max(self.cpu_seconds, usage.cpu_seconds)
+        self.starved_seconds = max(self.starved_seconds, usage.starved_seconds)
         if now - self.started > self.limits.wall_seconds + min(self.starved_seconds, self.limits.most_starved_seconds):
             self.stop(Stop.WALL)
         elif self.cpu_seconds > self.limits.cpu_seconds:
             self.stop(Stop.CPU)
         elif memory_bytes > self.limits.memory_mib * MIB:
-            self.stop(Stop.PROCESSES if len(pids) > self.limits.processes else Stop.MEMORY)
+            self.stop(Stop.PROCESSES if len(usage.pids) > self.limits.processes else Stop.MEMORY)
         elif self.init is not None and file_count(self.init) > self.limits.files:
             self.stop(Stop.FILES)
 

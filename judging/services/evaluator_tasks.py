@@ -522,7 +522,7 @@ def subject_of(
 ) -> JudgeSubject:
     """Return what a judge is shown of a response; `other` is what it is compared with."""
     prompt = response.prompt
-    suite = evaluator.run.suite if evaluator.run_id is not None else None
+    suite = evaluator.run.suite if evaluator.run_id is not None else None  # one only estimated belongs to no run
     return JudgeSubject(
         question=prompt.text,
         response=response.text,

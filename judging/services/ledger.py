@@ -373,7 +373,7 @@ def prune_calls(*, older_than: datetime, at: datetime, dry_run: bool) -> tuple[i
     that have not ended. A call without its text is not reused: whoever asks the same again pays again.
     """
     last = Call.objects.aggregate(last=Max("pk"))["last"] or 0
-    needed = bytearray(last + 1)
+    needed = bytearray(last + 1)  # 1 where a current verdict or an answer rests on the call
     for model in (Verdict, EsiItem, Ask):
         _mark(needed, model._default_manager.values_list("call_ids", flat=True).iterator(chunk_size=BATCH))
     calls = errors = looked_at = 0

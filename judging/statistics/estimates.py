@@ -357,13 +357,11 @@ def stratified_mean(
         for stratum in filled_strata
     ]
     weights = [stratum.size / total for stratum in filled_strata]
-    points, centres, samplings, spreads, tunings = zip(*parts, strict=True)
-    point = sum(weight * mean for weight, mean in zip(weights, points, strict=True))
-    centre = sum(weight * mean for weight, mean in zip(weights, centres, strict=True))
-    variance = sum(weight**2 * sampling for weight, sampling in zip(weights, samplings, strict=True))
-    between = [own + (mean - centre) ** 2 for own, mean in zip(spreads, centres, strict=True)]
-    spread = sum(weight * share for weight, share in zip(weights, between, strict=True))
-    error = math.sqrt(variance + spread / total)
+    point = sum(weight * part.point for weight, part in zip(weights, parts, strict=True))
+    centre = sum(weight * part.centre for weight, part in zip(weights, parts, strict=True))
+    variance = sum(weight**2 * part.sampling for weight, part in zip(weights, parts, strict=True))
+    spread = [weight * (part.spread + (part.centre - centre) ** 2) for weight, part in zip(weights, parts, strict=True)]
+    error = math.sqrt(variance + sum(spread) / total)
     degrees = sum(len(stratum.labels) - 1 for stratum in filled_strata if len(stratum.others)) or total - 1
     reach = (t_quantile(degrees, level) if critical is None else critical) * error
     return Inference(
@@ -375,14 +373,21 @@ def stratified_mean(
         low=max(scale.low, centre - reach),
         high=min(scale.high, centre + reach),
         p_value=float(2 * scipy.special.stdtr(degrees, -abs(centre) / error)) if error else float(centre == 0),
-        tuning=tunings,
+        tuning=tuple(part.tuning for part in parts),
         n=sum(len(stratum.labels) for stratum in filled_strata),
     )
 
 
-def _stratum_part(stratum: Stratum, *, scale: Scale, pseudo: float, own_spread: bool) -> tuple[float, ...]:
-    """Return a stratum's mean, the same with pseudo-cases, the variance from having labelled a sample only, that of the
-    labels between cases, and the tuning."""
+@dataclass(frozen=True, slots=True)
+class _StratumPart:
+    point: float
+    centre: float  # with pseudo-cases
+    sampling: float  # variance from having labelled a sample only
+    spread: float  # variance of the labels between cases
+    tuning: float
+
+
+def _stratum_part(stratum: Stratum, *, scale: Scale, pseudo: float, own_spread: bool) -> _StratumPart:
     labels, judge = stratum.labels, stratum.judge
     n, size = len(labels), stratum.size
     if n < 2 and len(stratum.others):
@@ -397,7 +402,9 @@ def _stratum_part(stratum: Stratum, *, scale: Scale, pseudo: float, own_spread: 
     _, label_squares = _with_pseudo_cases(label_mean, float(((labels - label_mean) ** 2).sum()), n, scale, pseudo)
     n_with_pseudo = n + 2 * pseudo
     sampling = (1 - n / size) * residual_squares / ((n_with_pseudo - 1) * n_with_pseudo) if len(stratum.others) else 0.0
-    return point, centre, sampling, label_squares / (n_with_pseudo - 1) if n_with_pseudo > 1 else 0.0, tuning
+    return _StratumPart(
+        point, centre, sampling, label_squares / (n_with_pseudo - 1) if n_with_pseudo > 1 else 0.0, tuning
+    )
 
 
 def _best_tuning(stratum: Stratum, scale: Scale, *, own_spread: bool) -> float:

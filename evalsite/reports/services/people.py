@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypedDict
 
 import numpy as np
 
@@ -600,11 +601,11 @@ def _group(name: str, answers: ScaledAnswers) -> GroupFigures:
     hidden = undefined(ORDERED_SCALE)
     return GroupFigures(
         name,
-        len(answers.table.items),
-        report.fleiss if is_nominal else hidden,
-        report.ac1 if is_nominal else hidden,
-        report.warning if is_nominal else "",
-        *_figures_on_scale(report),
+        items=len(answers.table.items),
+        fleiss=report.fleiss if is_nominal else hidden,
+        ac1=report.ac1 if is_nominal else hidden,
+        warning=report.warning if is_nominal else "",
+        **_figures_on_scale(report),
     )
 
 
@@ -694,20 +695,35 @@ def _figures_of_part(part: PartAnswers) -> PartFigures:
         none = undefined(f"More than {MOST_DIFFERENT} different answers were given, so they are not compared.")
         metric = METRIC_WORDS[part.answers.metric]
         return PartFigures(part.criterion, part.part.key, part.text, 0, 0, none, none, metric, none.reason)
-    return PartFigures(part.criterion, part.part.key, part.text, *_figures_on_scale(_report_of(part.answers)))
+    return PartFigures(part.criterion, part.part.key, part.text, **_figures_on_scale(_report_of(part.answers)))
 
 
 def _report_of(answers: ScaledAnswers) -> AgreementReport:
     return agreement_report(answers.table.nameless(), metrics=(answers.metric,))
 
 
-def _figures_on_scale(report: AgreementReport) -> tuple[int, int, Estimate, Estimate, str, str]:
-    """Return how many items are pairable and disputed, percent agreement, the coefficient of the scale, and its words,
-    of a report of one metric."""
+class ScaleFigures(TypedDict):
+    """Percent agreement and the coefficient of a scale."""
+
+    pairable: int
+    disputed: int
+    percent: Estimate
+    alpha: Estimate
+    metric: str
+    words: str
+
+
+def _figures_on_scale(report: AgreementReport) -> ScaleFigures:
+    """Return the figures of a report of one metric."""
     ((metric, alpha),) = report.alpha
-    pairable = report.summary.n_pairable
-    disputed = pairable - report.summary.n_unanimous
-    return pairable, disputed, report.percent, alpha, METRIC_WORDS[metric], describe_reliability(alpha)
+    return {
+        "pairable": report.summary.n_pairable,
+        "disputed": report.summary.n_pairable - report.summary.n_unanimous,
+        "percent": report.percent,
+        "alpha": alpha,
+        "metric": METRIC_WORDS[metric],
+        "words": describe_reliability(alpha),
+    }
 
 
 def _data_version(queue_id: int, options: Options) -> str:

@@ -96,6 +96,7 @@ def read_materials(
     """
     options = options or RecordOptions()
     unsaid = [column for column in columns_in(data, name, options) if column not in options.columns]
+    # what says what is right or why may be seen by no annotator
     hidden = [column for column in unsaid if not _SHOWN_TO_NOBODY.isdisjoint(names.compared(column).split("_"))]
     options = said_of_columns(options, dict.fromkeys(hidden, str(Holds.DETAIL)))
     records = read_file(data, name, options)

@@ -65,7 +65,7 @@ def seconds_at(target: Target, *, latency: float, calls: int, tokens: int, threa
     steps = max(-(-calls // at_once), in_turn)
     limits = target.config.rate_limits
     demands = ((limits.requests, calls), (limits.tokens, tokens))
-    windows = [-(-amount // limit) - 1 for limit, amount in demands if limit and amount]
+    windows = [-(-amount // limit) - 1 for limit, amount in demands if limit and amount]  # the first go at once
     return max(float(steps * latency), WINDOW_SECONDS * max(windows, default=0))
 
 

@@ -27,11 +27,11 @@ def test_tree_usage_tells_how_long_a_process_waited_for_a_processor() -> None:
     if not _waited():
         pytest.skip("this kernel does not say how long a process waited")
 
-    before, (pids, _, cpu_seconds, starved_seconds), after = _waited(), tree_usage(os.getpid()), _waited()
+    before, usage, after = _waited(), tree_usage(os.getpid()), _waited()
 
-    assert (os.getpid() in pids, cpu_seconds > 0) == (True, True)
-    assert before <= starved_seconds  # a child may have waited for longer
-    assert starved_seconds <= after or len(pids) > 1
+    assert (os.getpid() in usage.pids, usage.cpu_seconds > 0) == (True, True)
+    assert before <= usage.starved_seconds  # a child may have waited for longer
+    assert usage.starved_seconds <= after or len(usage.pids) > 1
 
 
 def _waited() -> float:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from judging.sandbox import confined
-from judging.sandbox.bubblewrap import Limits
+from judging.sandbox.bubblewrap import Limits, TreeUsage
 from judging.sandbox.confined import Stop, Watch
 
 LIMITS = Limits(cpu_seconds=100.0)  # 202 s of wall clock, and up to 400 s more for a program that waits for a processor
@@ -34,7 +34,8 @@ def test_look_leaves_out_the_time_that_a_program_waited_for_a_processor(
     sleeper: subprocess.Popen[bytes],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(confined, "tree_usage", lambda _: ((sleeper.pid,), 1, 0.5, starved))
+    usage = TreeUsage((sleeper.pid,), memory_bytes=1, cpu_seconds=0.5, starved_seconds=starved)
+    monkeypatch.setattr(confined, "tree_usage", lambda _: usage)
     watch = Watch(sleeper, LIMITS, started=time.monotonic() - ran)
 
     watch.check_usage()
